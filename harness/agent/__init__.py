@@ -1,0 +1,1 @@
+"""The tools of an agent as contracts, and the loop that runs them."""

@@ -1,0 +1,151 @@
+"""Every error that the harness raises on purpose, in one tree.
+
+    HarnessError
+    ├── ConfigError          a setting of the project is wrong
+    ├── CaseError            a case file is wrong; carries every problem with its position
+    ├── PolicyError          a `compare:` policy is wrong
+    ├── NormalizeError       a `normalize:` rule is wrong
+    ├── GoldenError          a golden trace cannot be used; `kind` says why
+    │   └── GoldenMissingError
+    ├── TraceError           text that should hold a trace does not
+    ├── LoopError            the loop under test could not be found or called
+    ├── ModelError           the local model cannot go on
+    │   ├── ScriptError          a script is wrong
+    │   └── OffScriptError       the conversation left the script
+    ├── NetworkBlockedError  something in a scripted run tried to leave the machine
+    └── ToolError            a tool, or a list of tools, is wrong
+
+A message says what was wrong, where, and what to do next.  Command line and plugin print the message alone; a
+traceback is for faults of the harness itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = [
+    "CaseError",
+    "ConfigError",
+    "GoldenError",
+    "GoldenMissingError",
+    "HarnessError",
+    "LoopError",
+    "ModelError",
+    "NetworkBlockedError",
+    "NormalizeError",
+    "OffScriptError",
+    "PolicyError",
+    "Problem",
+    "ScriptError",
+    "ToolError",
+    "TraceError",
+]
+
+
+class HarnessError(Exception):
+    """Base of everything that the harness raises on purpose."""
+
+
+class ConfigError(HarnessError):
+    """A setting of the project (`[tool.harness]`, a pytest option, an environment variable) is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong in a file: where (1-based line and column, and the path of keys) and what."""
+
+    message: str
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+
+    def render(self, file: str) -> str:
+        """One line in the form compilers use, so that editors and CI logs can link to it."""
+        position = "" if self.line is None else f":{self.line}:{self.column}"
+        where = f" (at {self.path})" if self.path else ""
+        return f"{file}{position}: {self.message}{where}"
+
+
+class CaseError(HarnessError):
+    """A case file is wrong.  `problems` holds all that was found, in the order of the file."""
+
+    def __init__(self, file: str | Path, problems: Sequence[Problem]) -> None:
+        self.file = str(file)
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problem.render(self.file) for problem in self.problems))
+
+
+class PolicyError(HarnessError):
+    """A `compare:` policy is wrong.  `path` is where in the mapping, outermost key first."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class NormalizeError(HarnessError):
+    """A `normalize:` rule is wrong.  `path` is where in the mapping, outermost key first."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class TraceError(HarnessError):
+    """A text that should hold a trace does not.  `kind` as in `GoldenError`."""
+
+    def __init__(self, message: str, kind: str = "invalid") -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class GoldenError(HarnessError):
+    """A golden trace cannot be used.
+
+    `kind` is one of `missing`, `unreadable`, `not_json`, `conflict`, `older`, `newer`, `edited`, `foreign`,
+    `wrong_key`, `invalid`, `unwritable`, `collision`.
+    """
+
+    def __init__(self, message: str, kind: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class GoldenMissingError(GoldenError):
+    """No golden has been accepted for this case yet."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind="missing")
+
+
+class LoopError(HarnessError):
+    """The loop under test could not be found, or could not be called with what the harness provides."""
+
+
+class ModelError(HarnessError):
+    """The local model cannot go on."""
+
+
+class ScriptError(ModelError):
+    """A script is wrong.  `path` is where in the list of steps."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class OffScriptError(ModelError):
+    """The conversation that the loop sent does not follow the script."""
+
+
+class NetworkBlockedError(HarnessError):
+    """Something in a scripted or recorded run tried to reach a host other than this one."""
+
+
+class ToolError(HarnessError):
+    """A tool, or what a case names as its tools, is wrong."""

@@ -1,0 +1,1 @@
+"""What a drift looks like to people."""
