@@ -34,7 +34,10 @@ def dump_trace(trace: Trace, *, results: bool = True) -> str:
         trace: what to write.
         results: whether calls carry the digests of their results (goldens do only with `compare: {results: exact}`).
     """
-    head: list[tuple[str, object]] = [("schema", SCHEMA), ("case", trace.case), ("model", trace.model)]
+    head: list[tuple[str, object]] = [("schema", SCHEMA), ("case", trace.case)]
+    if trace.owner is not None:
+        head.append(("owner", trace.owner))
+    head.append(("model", trace.model))
     if trace.digest_key is not None:
         head.append(("digest_key", trace.digest_key))
     if trace.detail != "args":
@@ -182,13 +185,23 @@ class GoldenStore:
             ) from None
 
     def orphans(self, cases: frozenset[str] | set[str]) -> list[Path]:
-        """The golden files that belong to none of `cases`, sorted; a case's crash golden belongs to it."""
-        found = [path for path in self.folder.rglob("*.json") if not path.name.startswith(".")]
-        return sorted(path for path in found if self._owner(path) not in cases)
+        """The golden files that belong to none of `cases` and to no test file, sorted.
 
-    def _owner(self, path: Path) -> str:
+        A case's crash golden belongs to the case.
+        """
+        found = sorted(path for path in self.folder.rglob("*.json") if not path.name.startswith("."))
+        return [path for path in found if self._case(path) not in cases and not self._has_owner(path)]
+
+    def _case(self, path: Path) -> str:
         name = path.relative_to(self.folder).as_posix()
         return name.removesuffix(_CRASH_SUFFIX if name.endswith(_CRASH_SUFFIX) else ".json")
+
+    def _has_owner(self, path: Path) -> bool:
+        try:
+            owner = load_trace(path).owner
+        except GoldenError:
+            return False
+        return owner is not None and (self.root / owner).is_file()
 
     def _check_key(self, trace: Trace, source: str) -> None:
         if trace.digest_key == self.fingerprint:
@@ -265,6 +278,7 @@ def _trace(data: Mapping[str, Any]) -> Trace:
         detail=detail,
         digest_key=data.get("digest_key"),
         problems=tuple(map(str, data.get("problems", ()))),
+        owner=data.get("owner"),
     )
 
 

@@ -134,6 +134,19 @@ class Policy:
             facets[facet] = _facet(facet, value)
         return cls(facets)
 
+    def check_detail(self, detail: str) -> None:
+        """Refuse a policy that needs to tell arguments apart when traces do not hold them.
+
+        Raises:
+            PolicyError: with the path of the entry.
+        """
+        named = sorted(name for name in self["arguments"].ignored if "." in name)
+        if named and detail == "digest":
+            raise PolicyError(
+                f"{named[0]!r} cannot be left out with 'detail: digest', which keeps no digest of single arguments",
+                ("arguments", "ignore"),
+            )
+
     def check_writes(self, writes: frozenset[str]) -> None:
         """Refuse a policy that names a write tool: it would read as if it could relax one.
 

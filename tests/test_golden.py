@@ -207,12 +207,16 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, kind: str) -> None:
 
 
 def test_orphans_are_the_goldens_without_a_case(tmp_path: Path) -> None:
-    """A crash golden belongs to its case; hidden files are nobody's business."""
+    """A crash golden belongs to its case, the golden of a test to its file; hidden files are nobody's business."""
     store = GoldenStore(tmp_path, tmp_path)
+    (tmp_path / "test_it.py").touch()
+    store.save(Trace("of_a_test", owner="test_it.py"))
+    store.save(Trace("of_a_lost_test", owner="test_lost.py"))
     for name in ("a.json", "a.crash.json", "b/c.json", "b/d.json", ".hidden.json", "b/e.crash.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
-    assert store.orphans({"a", "b/c"}) == [tmp_path / "b/d.json", tmp_path / "b/e.crash.json"]
+    orphans = [path.relative_to(tmp_path).as_posix() for path in store.orphans({"a", "b/c"})]
+    assert orphans == ["b/d.json", "b/e.crash.json", "of_a_lost_test.json"]
 
 
 def test_equal_bytes_are_not_written_again(tmp_path: Path) -> None:
