@@ -169,13 +169,15 @@ def _groups(comparison: Comparison) -> Iterable[Finding]:
         ("sequential", kept, golden, trace),
         ("parallel", [(b, a) for a, b in kept], trace, golden),
     ):
+        sizes = Counter([ours[one].turn for one, _ in pairs])
         members: dict[int, list[tuple[int, int]]] = {}
         for one, other in pairs:
-            if ours[one].turn:
-                members.setdefault(ours[one].turn, []).append((one, other))
+            turn = ours[one].turn
+            if turn and sizes[turn] > 1:
+                members.setdefault(turn, []).append((one, other))
         for turn, group in sorted(members.items()):
-            turns = [theirs[other].turn for _, other in group]
-            if len(group) > 1 and (len(set(turns)) > 1 or 0 in turns):
+            turns = {theirs[other].turn for _, other in group}
+            if len(turns) > 1 or 0 in turns:
                 tools = ", ".join(f"`{ours[one].tool}`" for one, _ in sorted(group)[:4]) + (", …" * (len(group) > 4))
                 one, other = min(group)
                 a, b = (one, other) if kind == "sequential" else (other, one)
@@ -196,15 +198,17 @@ def _other_turns(comparison: Comparison) -> Iterable[Finding]:
 
 
 def _arguments(comparison: Comparison) -> Iterable[Finding]:
+    golden, trace = comparison.golden.calls, comparison.trace.calls
+    ignored = comparison.policy["arguments"].ignored
     for a, b, op in _matched(comparison):
         if op != "changed":
             continue
-        before, now = comparison.golden.calls[a], comparison.trace.calls[b]
+        before, now = golden[a], trace[b]
         if comparison.relaxed("arguments", now.tool):
             continue
         names = changed_arguments(before, now)
-        if names is not None and now.tool not in comparison.writes:
-            names = [name for name in names if f"{now.tool}.{name}" not in comparison.policy["arguments"].ignored]
+        if ignored and names is not None and now.tool not in comparison.writes:
+            names = [name for name in names if f"{now.tool}.{name}" not in ignored]
             if not names:
                 continue
         what = ", ".join(f"`{name}`" for name in names) if names else "the arguments"
@@ -216,9 +220,10 @@ def changed_arguments(before: Call, now: Call) -> list[str] | None:
     """The names of the top-level arguments that differ, came or went; None when a side does not hold them."""
     if before.args is None or now.args is None:
         return None
-    missing = object()
-    names = {*before.args, *now.args}
-    return sorted(name for name in names if before.args.get(name, missing) != now.args.get(name, missing))
+    old, new = before.args, now.args
+    if old.keys() == new.keys():
+        return sorted([name for name in old if old[name] != new[name]])
+    return sorted(name for name in {*old, *new} if name not in old or name not in new or old[name] != new[name])
 
 
 def _matched(comparison: Comparison) -> Iterable[tuple[int, int, str]]:
@@ -234,8 +239,9 @@ def _read(comparison: Comparison, index: int) -> bool:
 
 
 def _outcomes(comparison: Comparison) -> Iterable[Finding]:
+    golden, trace = comparison.golden.calls, comparison.trace.calls
     for a, b, _ in _matched(comparison):
-        before, now = comparison.golden.calls[a], comparison.trace.calls[b]
+        before, now = golden[a], trace[b]
         if before.ok != now.ok and not comparison.relaxed("outcomes", now.tool):
             message = f"`{now.tool}` (call {b + 1}) " + (
                 "succeeded (golden: failed)" if now.ok else "failed (golden: succeeded)"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.align import Edit, align
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from harness.policy import Policy
     from harness.trace import Call, Trace
@@ -18,14 +19,14 @@ __all__ = ["Pairing", "pair"]
 _Key: TypeAlias = "tuple[str, str]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pairing:
     """The edit script between the calls of two traces; its indices point into `Trace.calls`."""
 
     edits: tuple[Edit, ...]
 
-    @property
-    def matched(self) -> Iterable[tuple[int, int, str]]:
+    @cached_property
+    def matched(self) -> list[tuple[int, int, str]]:
         """Golden index, observed index and what became of the call, for each call that is on both sides."""
         return [(e.a, e.b, e.op) for e in self.edits if e.a is not None and e.b is not None]
 
@@ -61,10 +62,17 @@ def pair(
 def _aligned(golden: Trace, trace: Trace, keys: _Keys, tools: set[str] | None) -> list[Edit]:
     ours, golden_keys = keys.sequence(golden.calls, tools)
     theirs, observed_keys = keys.sequence(trace.calls, tools)
+    edits = align(golden_keys, observed_keys)
+    if _is_identity(ours) and _is_identity(theirs):
+        return edits
     return [
         Edit(edit.op, None if edit.a is None else ours[edit.a], None if edit.b is None else theirs[edit.b])
-        for edit in align(golden_keys, observed_keys)
+        for edit in edits
     ]
+
+
+def _is_identity(indices: list[int]) -> bool:
+    return indices == list(range(len(indices)))
 
 
 class _Keys:
