@@ -14,6 +14,8 @@
     │   └── OffScriptError       the conversation left the script
     ├── NetworkBlockedError  something in a scripted run tried to leave the machine
     └── ToolError            a tool, or a list of tools, is wrong
+        ├── ToolInputError       a call breaks the contract of its tool; refused before it ran
+        └── UnknownToolError     a call names a tool that there is not
 
 A message says what was wrong, where, and what to do next.  Command line and plugin print the message alone; a
 traceback is for faults of the harness itself.
@@ -43,7 +45,9 @@ __all__ = [
     "Problem",
     "ScriptError",
     "ToolError",
+    "ToolInputError",
     "TraceError",
+    "UnknownToolError",
 ]
 
 
@@ -149,3 +153,28 @@ class NetworkBlockedError(HarnessError):
 
 class ToolError(HarnessError):
     """A tool, or what a case names as its tools, is wrong."""
+
+
+class ToolInputError(ToolError):
+    """A call breaks the contract of its tool, and was refused before anything ran.
+
+    The text begins with `[validation error]`: the stuck detector and the model know such a refusal by it.
+    `tool` is the tool's name, `problems` all that was found, in the order of the schema.
+    """
+
+    def __init__(self, tool: str, problems: Sequence[str]) -> None:
+        self.tool = tool
+        self.problems = tuple(problems)
+        super().__init__(f"[validation error] {tool}: {'; '.join(self.problems)}. The tool was not executed.")
+
+
+class UnknownToolError(ToolError, KeyError):
+    """A call names a tool that there is not.  Also a KeyError, which is what a loop with a table of tools expects."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        there = f"there are: {', '.join(known)}" if known else "this run has none"
+        super().__init__(f"unknown tool {name!r}; {there}")
+
+    def __str__(self) -> str:  # KeyError shows the repr of its argument
+        return str(self.args[0])
