@@ -46,6 +46,9 @@ class GoldenTrace:
         self._update = update
         self._accepted_here: set[str] = set()
 
+    def __repr__(self) -> str:
+        return f"<golden_trace of {self._test}>"
+
     def __call__(self, recorded: Recorder | Trace, *, compare: Mapping[str, Any] | None = None) -> Trace:
         """Fail the test when the run drifted from its golden; returns the trace.
 

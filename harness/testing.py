@@ -41,7 +41,7 @@ _OWN: Final = frozenset({".harness", ".pytest_cache", "__pycache__"})
 _NEUTRAL: Final[Mapping[str, str | None]] = {
     "BUILD_NUMBER": None,
     "CI": None,
-    "COLUMNS": "200",
+    "COLUMNS": "300",
     "FORCE_COLOR": None,
     "GITHUB_ACTIONS": None,
     "HARNESS_DIGEST_KEY": None,

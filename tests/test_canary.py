@@ -41,12 +41,13 @@ LOOPS = '''
     MODE = os.environ.get("MODE")
 
     def chat(prompt, client, tools, dispatch, workspace):
-        """Sends the secret on in every form that an argument may have."""
+        """Sends the secret on in every form that an argument may have, and whatever key it finds."""
         def execute(name, sent):
             secret = sent["query"]
             (workspace / "note.txt").write_text(secret)
             inner = {"list": [{"deep": secret}], secret: {"keys": {secret}}}
             given = {**sent, "raw": secret.encode(), "inner": [inner] if MODE == "drift" else inner}
+            given["keys"] = [os.environ["ANTHROPIC_API_KEY"], client.api_key]
             for _ in range(2 if MODE == "drift" else 1):
                 result = dispatch(name, given)
             return result
@@ -271,7 +272,6 @@ def test_workers_say_as_little(mini_project: MiniProject) -> None:
     assert "2 drifted" in drifted.output
 
 
-@pytest.mark.xfail(reason="problems quote the exception's text, and arguments that came back changed")
 @pytest.mark.parametrize("mode", ["raise", "rewrite"])
 def test_what_ends_a_run_is_shown_and_not_kept(mini_project: MiniProject, mode: str) -> None:
     """The text of an exception, or of a refusal, is on the terminal and nowhere else."""

@@ -117,7 +117,9 @@ class _Session:
             self.recorder = Recorder(
                 self.case.id,
                 writes=self._writes(),
-                normalizer=self._normalizer(),
+                normalizer=Normalizer.parse(self.project.normalize, key=digest_key()).extended(
+                    self.case.normalize, workspace=self.directory
+                ),
                 detail=self.case.detail or self.project.detail,
                 calls_from="dispatch" if hands_over else "wire",
             )
@@ -143,23 +145,22 @@ class _Session:
         causes += fault_lines(self.model.faults)
         causes += [self.bounds.stopped] if self.bounds.stopped else []
         causes += limit_lines(trace, self.case.limits)
-        causes += [error_line(error)] if error is not None else []
+        causes += [error_line(error, self.project.root)] if error is not None else []
         if not causes:
             causes += self._left_out(trace)
         trace = self.recorder.trace(causes)
-        unheard_of = set()
+        known = set(self.toolset.names) if self.toolset else set()
         if self.toolset is not None and self.case.writes is None:
-            # Tools that the loop has beside those of the case count as writes, so that nothing is overlooked.
-            unheard_of = {one.tool for one in trace.calls} - set(self.toolset.names)
-        trace = replace(trace, writes=trace.writes | unheard_of, model=trace.model or self.case.model.name)
+            # Tools that nobody told us about count as writes, so that nothing is overlooked.
+            trace = replace(trace, writes=trace.writes | ({one.tool for one in trace.calls} - known))
+        trace = replace(trace, model=trace.model or self.case.model.name)
         return Run(self.case, trace, value, error, trace.problems)
 
     def _left_out(self, trace: Trace) -> list[str]:
         """What a run without any fault may still lack."""
-        if not trace.turns:
+        if not trace.turns and not trace.calls:
             way = "through ANTHROPIC_BASE_URL" if self.serves else "with the client that it was given"
-            what = "no turn" if trace.calls else "nothing"
-            return [f"{what} was recorded: the loop made no model request {way}"]
+            return [f"nothing was recorded: the loop made no model request {way}"]
         line = unfinished(self.script, *self.last) if self.last else None
         return [line] if line else []
 
@@ -200,12 +201,6 @@ class _Session:
 
     def _instrument(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return self.recorder.instrument_tool(name, self.bounds.watch(function))
-
-    def _normalizer(self) -> Normalizer:
-        rules = Normalizer.parse(self.project.normalize, key=digest_key())
-        if self.case.normalize is None and self.directory is None:
-            return rules
-        return rules.extended(self.case.normalize, workspace=self.directory)
 
     def _writes(self) -> frozenset[str] | None:
         if self.toolset is None:

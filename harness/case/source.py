@@ -141,9 +141,10 @@ def read_source(path: Path, shown: str | None = None) -> Source:
         if path.is_symlink():
             raise CaseError(file, [Problem("a symbolic link to a file that does not exist")]) from error
         raise CaseError(file, [Problem("there is no such file")]) from error
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = getattr(error, "strerror", None) or str(error)
-        raise CaseError(file, [Problem(f"the file cannot be read: {reason}")]) from error
+    except OSError as error:
+        raise CaseError(file, [Problem(f"the file cannot be read: {error.strerror}")]) from error
+    except ValueError as error:
+        raise CaseError(file, [Problem("no file can have a NUL in its name")]) from error
     return parse_source(content, file)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.case.bounds import DEFAULT_CALLS, DEFAULT_TURNS
@@ -23,15 +25,15 @@ MOST_FAULTS: Final = 5
 MOST_CHARACTERS: Final = 400
 
 
-def error_line(error: BaseException) -> str:
-    """What the loop raised, and what that came from: "Connection error." alone tells nobody anything."""
-    root = error
-    seen = {id(error)}
-    while root.__cause__ is not None and id(root.__cause__) not in seen:
-        root = root.__cause__
-        seen.add(id(root))
-    origin = "" if root is error else f" (from {_named(root)})"
-    return _one_line(f"the loop raised {_named(error)}{origin}")
+def error_line(error: BaseException, root: Path) -> str:
+    """What the loop raised, and where in the project.
+
+    Not its text: that may hold what the run was about, and a trace holds nothing secret.  The traceback shows it.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(root)]
+    where = f" at {Path(own[-1].filename).relative_to(root).as_posix()}:{own[-1].lineno}" if own else ""
+    return f"the loop raised {type(error).__name__}{where}"
 
 
 def fault_lines(faults: Sequence[ModelFault]) -> list[str]:
@@ -75,10 +77,6 @@ def unfinished(script: Script, request: Mapping[str, Any], message: Mapping[str,
     calls = ", ".join(call["name"] for call in left.calls)
     what = f"calls {calls}" if calls else "says more"
     return f"the loop stopped while the script had more: {place_name(left.path)}, which {what}, was never asked for"
-
-
-def _named(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _one_line(text: str) -> str:

@@ -51,7 +51,7 @@ def user_traceback(error: BaseException) -> list[str]:
             if other is not None and id(other) not in seen:
                 seen.add(id(other))
                 pending.append(other)
-    return [text for chunk in shown.format() for text in chunk.rstrip("\n").split("\n")]
+    return [text for chunk in shown.format() for text in chunk.removesuffix("\n").split("\n")]
 
 
 def _users(carriers: tuple[str, ...], stack: StackSummary) -> list[FrameSummary]:

@@ -318,15 +318,6 @@ def test_the_detail_of_arguments_is_the_cases_or_the_projects(project: Project) 
     assert run(Project.at(root, detail="plain"), text).trace.detail == "plain"
 
 
-def test_tools_beside_those_of_the_case_are_writes(project: Project) -> None:
-    """A tool that the case does not know counts as a write, in a case that says nothing of writes."""
-    text = CASE.format(agent="acme_loops:own_loop").replace(
-        "  pay: {effect: irreversible", "  other: {effect: read_only"
-    )
-    assert run(project, text).trace.writes == {"pay"}
-    assert run(project, text + "writes: []\n").trace.writes == frozenset()
-
-
 def test_normalization_rules_of_project_and_case_hold(project: Project) -> None:
     """What the project or the case declares volatile does not reach a digest."""
     text = CASE.format(agent="acme_loops:create_loop") + "normalize: {keys: [amount]}\n"
@@ -358,39 +349,19 @@ PROBLEMS: dict[str, tuple[str, str, str, list[str]]] = {
         ASK + "\n    def run(client):\n        ask(client)\n        raise ValueError('no\\n  settings')\n",
         "[{say: x}]",
         "",
-        ["the loop raised ValueError: no settings"],
+        ["the loop raised ValueError at acme_mine.py:11"],
     ),
     "the loop raises without a word": (
         ASK + "\n    def run(client):\n        ask(client)\n        raise KeyError\n",
         "[{say: x}]",
         "",
-        ["the loop raised KeyError"],
-    ),
-    "the loop raises for a reason": (
-        ASK
-        + """
-    def run(client):
-        ask(client)
-        try:
-            {}["key"]
-        except KeyError as error:
-            raise RuntimeError("no settings") from error
-    """,
-        "[{say: x}]",
-        "",
-        ["the loop raised RuntimeError: no settings (from KeyError: 'key')"],
+        ["the loop raised KeyError at acme_mine.py:11"],
     ),
     "the loop does nothing": (
         "\n    def run(client): pass\n",
         "[{say: x}]",
         "",
         [f"{UNHEARD} with the client that it was given"],
-    ),
-    "the loop calls tools without asking": (
-        "\n    def run(client, dispatch): dispatch('a', {})\n",
-        "[{say: x}]",
-        "tools: {a: {returns: 1}}\n",
-        ["no turn was recorded: the loop made no model request with the client that it was given"],
     ),
     "a loop with a client of its own does nothing": (
         "\n    def run(): pass\n",
@@ -471,7 +442,7 @@ def test_leaving_the_script_comes_before_what_follows_from_it(project: Project) 
     done = mine(project, code, "[{say: x}, {say: y}]")
     assert [line.partition(":")[0] for line in done.problems] == [
         "the conversation left the script at message 1",
-        "the loop raised BadRequestError",
+        "the loop raised BadRequestError at acme_mine.py",
     ]
     assert type(done.error).__name__ == "BadRequestError"
 
@@ -607,7 +578,7 @@ def test_the_model_refuses_a_little_above_the_limit(project: Project) -> None:
     done = mine(project, code, more="limits: {turns: 3}\n")
     said = "the run has had 8 turns and its limit is 3: the model answers no more"
     assert done.problems[0] == "8 turns, limit 3"
-    assert said in done.problems[1]
+    assert said in str(done.error)
     assert (done.trace.turns, len(done.problems)) == (8, 2)
 
 
@@ -625,7 +596,7 @@ def test_tools_are_refused_a_little_above_the_limit(project: Project) -> None:
     done = mine(project, code, more="tools: {a: {returns: 1}}\nlimits: {calls: 2}\n")
     assert problems(done) == [
         "8 calls, limit 2",
-        "the loop raised ToolError: the run has made 7 tool calls and its limit is 2: no tool runs any more",
+        "the loop raised ToolError at acme_mine.py:12",
     ]
     assert [one.ok for one in done.trace.calls] == [True] * 7 + [False]
 
@@ -707,7 +678,7 @@ def test_what_is_not_the_loops_own_passes_through(
 def test_a_cancelled_loop_is_an_error_of_the_run(project: Project) -> None:
     """A loop that cancels itself has failed like any other."""
     code = "\n    import asyncio\n    async def run(client): raise asyncio.CancelledError\n"
-    assert problems(mine(project, code)) == ["the loop raised CancelledError"]
+    assert problems(mine(project, code)) == ["the loop raised CancelledError at acme_mine.py:3"]
 
 
 def test_one_case_at_a_time(project: Project) -> None:

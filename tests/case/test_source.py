@@ -299,7 +299,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         "pipe.yaml": "pipe.yaml: this is not a regular file; a case is one YAML file",
         "huge.yaml": "huge.yaml: the file has 4,194,305 bytes and a case at most 4 MiB; "
         "let the loop's own code make large data",
-        "a\0b.yaml": "a\0b.yaml: the file cannot be read: embedded null byte",
+        "a\0b.yaml": "a\0b.yaml: no file can have a NUL in its name",
     }
 
 

@@ -236,8 +236,8 @@ OFF: list[tuple[str, Callable[[list[dict[str, Any]]], Any], str]] = [
     (
         "input altered deep inside",
         lambda told: edit(told, 3, 0, input={"path": "notes/monday.md", "deep": {"x": True}}),
-        "message 3: block 0 should be what script[1] answered: `input` of tool_use `read_file` was"
-        ' …tes/monday.md", "deep": {"x": 1}}, and came back as …tes/monday.md", "deep": {"x": true}}',
+        "message 3: block 0 should be what script[1] answered: `input` of tool_use `read_file` came back with other"
+        " `deep`",
     ),
     (
         "calls swapped",
@@ -248,12 +248,12 @@ OFF: list[tuple[str, Callable[[list[dict[str, Any]]], Any], str]] = [
         "text lost",
         lambda told: told[1]["content"].pop(1),
         'message 1: block 1 should be what script[0] answered: expected a text block "Looking.", found tool_use'
-        ' `list_dir` with {"path": "notes"}',
+        " `list_dir`",
     ),
     (
         "a call lost, with its result",
         lambda told: (told[3]["content"].pop(), told[4]["content"].pop()),
-        'message 3: tool_use `read_file` with {"path": "b"}, which script[1] answered, is missing at its end',
+        "message 3: tool_use `read_file`, which script[1] answered, is missing at its end",
     ),
     (
         "a message repeated",
@@ -269,7 +269,7 @@ OFF: list[tuple[str, Callable[[list[dict[str, Any]]], Any], str]] = [
         "a turn lost, with its results",
         lambda told: told.__delitem__(slice(1, 3)),
         'message 1: block 0 should be what script[0] answered: expected a thinking block "Where?", found tool_use'
-        ' `read_file` with {"path": "notes/monday.md", "deep": {"x": 1}}',
+        " `read_file`",
     ),
 ]
 

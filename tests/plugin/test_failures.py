@@ -138,7 +138,7 @@ def test_what_ends_the_process_elsewhere_is_a_failed_case(
     outcome = accepted.pytest()
     lines = without_place(outcome, accepted)
     assert lines == [first, "", *lines[2:-1], last]
-    assert [line for line in lines if line.startswith("  File")][0] == '  File "ROOT/loop.py", line 2, in run'
+    assert next(line for line in lines if line.startswith("  File")) == '  File "ROOT/loop.py", line 2, in run'
     assert "case_items" not in outcome.output
     assert outcome.summary == ["2 cases: 2 failed"]
 
@@ -171,7 +171,7 @@ def test_what_the_loop_printed_is_shown_with_its_failure(drifting: MiniProject) 
 def test_junit_has_verdict_counts_and_reason(drifting: MiniProject) -> None:
     """Each case is a test case with properties; the message of a failure begins with its reason."""
     drifting.write({
-        "cases/broken.yaml": "agent: 1\n",
+        "cases/broken.yaml": "- a list\n",
         "cases/same.yaml": drifting.read("cases/refund.yaml").replace("raises: no such policy", "returns: 30 days"),
         "golden_traces/same.json": drifting.read("golden_traces/refund.json").replace('"refund",\n', '"same",\n'),
         "cases/skipped.yaml": "marks: [skip]\n" + drifting.read("cases/refund.yaml"),
@@ -187,7 +187,7 @@ def test_junit_has_verdict_counts_and_reason(drifting: MiniProject) -> None:
             properties,
             failure.get("message") if failure is not None else None,
         )
-    first = "cases/broken.yaml:1:1: the key 'model' is missing"
+    first = "cases/broken.yaml:1:1: a case is a mapping of keys to values; this file holds a list"
     counts = {"harness.calls": "3", "harness.turns": "4", "harness.writes": '{"refund": 1}'}
     assert found == {
         ("cases.broken.yaml", "broken"): (

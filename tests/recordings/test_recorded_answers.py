@@ -120,9 +120,6 @@ def test_a_file_holds_messages_or_is_known_for_what_it_holds(name: str) -> None:
     assert set(known) <= set(kinds)
 
 
-LATE = [pytest.mark.xfail(reason="a compressed stream is read when it is over, and an eager loop was quicker")]
-
-
 def check_trace(recorder: Recorder, seen: Seen, exchanges: list[Exchange]) -> None:
     trace = recorder.trace()
     reasons = tuple(one.stop_reason for one in exchanges if one.kind == "message")
@@ -133,7 +130,7 @@ def check_trace(recorder: Recorder, seen: Seen, exchanges: list[Exchange]) -> No
 
 @pytest.mark.parametrize(
     ("name", "use_async"),
-    [pytest.param(name, False, id=name, marks=LATE * name.endswith("stream_events_tool_calls.yaml")) for name in FILES]
+    [pytest.param(name, False, id=name) for name in FILES]
     + [pytest.param(name, True, id=f"{name} async") for name in FILES[::3]],
 )
 def test_a_loop_is_recorded_and_never_disturbed(name: str, use_async: bool) -> None:

@@ -66,18 +66,7 @@ def recorded_calls(exchanges: Sequence[Exchange]) -> list[Call]:
     ]
 
 
-MADE_UP = [pytest.mark.xfail(reason="results behind which the loop put an exchange of its own are not looked for")]
-WITH_MADE_UP = (
-    "test_anthropic_to_google_deferred_capability_history_replay.yaml",
-    "test_anthropic_deferred_capability_tool_callable_without_tool_search.yaml",
-    "test_anthropic_deferred_capability_without_tool_search_across_models[claude-fable-5].yaml",
-    "test_anthropic_deferred_capability_without_tool_search_across_models[claude-haiku-4-5].yaml",
-)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, id=name, marks=MADE_UP * name.endswith(WITH_MADE_UP)) for name in FILES]
-)
+@pytest.mark.parametrize("name", FILES, ids=FILES)
 def test_a_conversation_is_recorded_from_its_requests_and_answers_alone(name: str) -> None:
     """Turns, stop_reasons and calls stand in their order; a call is ok, and has the result, that the loop reported."""
     recorded = read_exchanges(name, (FOLDER / name).read_bytes())
