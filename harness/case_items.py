@@ -162,6 +162,8 @@ class _Item(pytest.Item):
 
     def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
         """Verdict and first difference in the first line, then the aligned calls; no frames of the harness."""
+        from harness.case.verdict import error_line
+
         error = excinfo.value
         line = 1
         if isinstance(error, CaseFailedError):
@@ -172,8 +174,9 @@ class _Item(pytest.Item):
         elif isinstance(error, Exception):
             return super().repr_failure(excinfo, style)  # a fault of the harness
         else:  # what passes through a run: a time-out, pytest.fail, sys.exit
-            name = "" if isinstance(error, pytest.fail.Exception) else f"the loop raised {type(error).__name__}: "
-            lines = [Line(f"{name}{error}"), Line(""), *map(Line, user_traceback(error))]
+            said = isinstance(error, pytest.fail.Exception)
+            lines = [Line(str(error) if said else error_line(error, self.run.project.root)), Line("")]
+            lines += map(Line, user_traceback(error))
         return FailureRepr(lines, self.nodeid.partition("::")[0], line)
 
 

@@ -24,12 +24,12 @@ import sys
 import textwrap
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = ["MiniProject", "Outcome", "mini_project"]
@@ -123,6 +123,16 @@ class MiniProject:
             env: changes to the environment; None removes a variable.
             folder: where in the project to run it.
         """
+        # Looking for lost exceptions at the end of each run takes longer than the run.
+        return self._inside(lambda: pytest.main(["-p", "no:unraisableexception", *arguments]), env, folder)
+
+    def harness(self, *arguments: str, env: Mapping[str, str | None] | None = None, folder: str = ".") -> Outcome:
+        """Run the command `harness` inside this process; arguments as for `pytest`."""
+        from harness.cli import main
+
+        return self._inside(lambda: main(list(arguments)), env, folder)
+
+    def _inside(self, work: Callable[[], Any], env: Mapping[str, str | None] | None, folder: str) -> Outcome:
         before = self._files()
         output, errors = io.StringIO(), io.StringIO()
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(errors):
@@ -133,9 +143,11 @@ class MiniProject:
                 else:
                     patch.setenv(name, value)
             with self._forgotten():
-                # Looking for lost exceptions at the end of each run takes longer than the run.
-                exit_code = pytest.main(["-p", "no:unraisableexception", *arguments])
-        return Outcome(int(exit_code), output.getvalue(), errors.getvalue(), _changes(before, self._files()))
+                try:
+                    exit_code = int(work() or 0)
+                except SystemExit as stop:
+                    exit_code = int(stop.code or 0)
+        return Outcome(exit_code, output.getvalue(), errors.getvalue(), _changes(before, self._files()))
 
     @contextmanager
     def _forgotten(self) -> Iterator[None]:
@@ -158,16 +170,8 @@ class MiniProject:
                 if (getattr(module, "__file__", None) or "").startswith(below):
                     del sys.modules[name]
 
-    def pytest_apart(self, *arguments: str, env: Mapping[str, str | None] | None = None) -> Outcome:
-        """Run pytest as a process of its own."""
-        return self.run(sys.executable, "-m", "pytest", *arguments, env=env)
-
-    def harness(self, *arguments: str, env: Mapping[str, str | None] | None = None) -> Outcome:
-        """Run the command `harness`, as a process of its own."""
-        return self.run(sys.executable, "-m", "harness", *arguments, env=env)
-
     def run(self, *command: str, env: Mapping[str, str | None] | None = None, timeout: float = 120) -> Outcome:
-        """Run any command in the folder.
+        """Run any command in the folder, as a process of its own: `run(sys.executable, "-m", "pytest")`.
 
         Args:
             command: the program and its arguments.

@@ -120,6 +120,15 @@ def test_broken_files_are_bad_input_and_the_others_still_run(project: MiniProjec
     assert outcome.output.splitlines()[-1] == "3 cases: 2 same as golden, 1 failed"
 
 
+def test_two_files_for_one_id_are_bad_input(project: MiniProject) -> None:
+    """They would share one golden; neither runs until one of them has another name."""
+    project.write({"cases/two.yml": CASE})
+    outcome = project.harness("run", "two")
+    assert outcome.exit_code == 2
+    assert "two.yml" in outcome.output
+    assert outcome.output.splitlines()[-1] == "1 case: 1 failed"
+
+
 def test_a_gate_that_vanished_is_found(project: MiniProject) -> None:
     """Without a record of a run, with a case that did not run, or that changed since, `--verify` fails."""
     nothing = project.harness("run", "--verify")

@@ -117,9 +117,7 @@ class _Session:
             self.recorder = Recorder(
                 self.case.id,
                 writes=self._writes(),
-                normalizer=Normalizer.parse(self.project.normalize, key=digest_key()).extended(
-                    self.case.normalize, workspace=self.directory
-                ),
+                normalizer=_normalizer(self.project, self.case, self.directory),
                 detail=self.case.detail or self.project.detail,
                 calls_from="dispatch" if hands_over else "wire",
             )
@@ -221,6 +219,19 @@ class _Session:
             self.recorder.exchange(request, message)
 
 
+def _normalizer(project: Project, case: Case, directory: Path | None) -> Normalizer:
+    """The project's rules, with the case's and its workspace's where it has any."""
+    key = digest_key()
+    if _last_rules.get("project") is not project or _last_rules.get("key") != key:
+        # Compiling the rules takes a twentieth of a run, and nearly all cases of a session share them.
+        _last_rules.update(project=project, key=key, normalizer=Normalizer.parse(project.normalize, key=key))
+    normalizer: Normalizer = _last_rules["normalizer"]
+    if directory is None and not case.normalize:
+        return normalizer
+    return normalizer.extended(case.normalize, workspace=directory)
+
+
+_last_rules: dict[str, Any] = {}
 _running_in: int | None = None
 
 

@@ -65,3 +65,37 @@ def accepted(shop: MiniProject) -> MiniProject:
     outcome = shop.pytest("--update-golden")
     assert (outcome.exit_code, outcome.changed) == (0, {"golden_traces/refund.json": "added"}), outcome.output
     return shop
+
+
+LIGHT_LOOP = """\
+FIRST = 0
+
+
+def run(prompt, dispatch):
+    for page in range(FIRST, FIRST + 3):
+        dispatch("read", {"page": page, "of": prompt})
+"""
+
+LIGHT_CASE = """\
+agent: loop:run
+prompt: book {number}
+tools:
+  read: {{effect: read_only, input: {{page: integer, of: string}}, returns: text}}
+model: {{name: claude-sonnet-5, script: [{{say: Never asked.}}]}}
+"""
+
+
+@pytest.fixture
+def library(mini_project: MiniProject) -> MiniProject:
+    """Two hundred accepted cases that need neither SDK nor server, so that processes of their own cost little.
+
+    Changing `FIRST` in the loop makes all of them drift.
+    """
+    mini_project.write({
+        "pyproject.toml": PYPROJECT,
+        "loop.py": LIGHT_LOOP,
+        **{f"cases/shelf{number % 7}/book{number}.yaml": LIGHT_CASE.format(number=number) for number in range(200)},
+    })  # fmt: skip
+    outcome = mini_project.pytest("--update-golden")
+    assert outcome.summary[0] == "200 cases: 200 new golden", outcome.output
+    return mini_project

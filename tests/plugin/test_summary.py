@@ -96,7 +96,7 @@ def test_a_long_diff_is_cut_counted_and_kept_in_a_file(shop: MiniProject) -> Non
     assert time.monotonic() - before < 20
     report = outcome.section("case refund")
     assert report[0] == "drift: 5000 calls with other arguments: `read` ×5000"
-    assert report[5] == "    1 t0    1 t0  ~ read(page=98c5a5ab)"
+    assert report[5] == "    1 t0    1 t0  ~ read(page=0f8eb4b7)"
     assert report[-3:] == [
         "… 4,940 more differences, all of them in .harness/reports/refund.txt",
         "",
