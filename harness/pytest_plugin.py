@@ -136,19 +136,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     opened = config.stash[OPENED]
     if opened is not None and collection_path.is_relative_to(opened):
-        if project.cases.is_relative_to(collection_path):
-            return False
-        if not collection_path.is_relative_to(project.cases):
+        if not collection_path.is_relative_to(project.cases) and not project.cases.is_relative_to(collection_path):
             return True
-    if not any(fnmatch(collection_path.name, name) for name in _PASSED_OVER):
+    elif not any(fnmatch(collection_path.name, name) for name in _PASSED_OVER):
         return None
-    if not collection_path.is_relative_to(project.cases) or not collection_path.is_dir():
+    if not collection_path.is_dir() or not _belongs(collection_path, project.cases):
         return None
-    # Unless somebody asked for it; who answers False here overrules all other reasons.
+    # Who answers False here overrules all other reasons; but who asked for it means it.
     asked = [*(config.getoption("ignore") or ()), *(config.getoption("ignore_glob") or ())]
-    return (
-        None if any(fnmatch(str(collection_path), str(config.invocation_params.dir / one)) for one in asked) else False
-    )
+    refused = any(fnmatch(str(collection_path), str(config.invocation_params.dir / one)) for one in asked)
+    return None if refused else False
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -1,4 +1,4 @@
-"""A small project to run pytest in: a shop whose agent refunds orders."""
+"""Two small projects to run pytest in: a shop whose agent refunds orders, and a library of many light cases."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.testing import MiniProject
+
 if TYPE_CHECKING:
-    from harness.testing import MiniProject
+    from pathlib import Path
 
 PYPROJECT = """\
 [tool.pytest]
@@ -52,21 +54,6 @@ model:
 """
 
 
-@pytest.fixture
-def shop(mini_project: MiniProject) -> MiniProject:
-    """A project with a loop and the case `refund`, not yet accepted."""
-    mini_project.write({"pyproject.toml": PYPROJECT, "loop.py": LOOP, "cases/refund.yaml": CASE})
-    return mini_project
-
-
-@pytest.fixture
-def accepted(shop: MiniProject) -> MiniProject:
-    """The same with its golden."""
-    outcome = shop.pytest("--update-golden")
-    assert (outcome.exit_code, outcome.changed) == (0, {"golden_traces/refund.json": "added"}), outcome.output
-    return shop
-
-
 LIGHT_LOOP = """\
 FIRST = 0
 
@@ -85,17 +72,56 @@ model: {{name: claude-sonnet-5, script: [{{say: Never asked.}}]}}
 """
 
 
+SHOP = {"pyproject.toml": PYPROJECT, "loop.py": LOOP, "cases/refund.yaml": CASE}
+
+LIBRARY = {
+    "pyproject.toml": PYPROJECT,
+    "loop.py": LIGHT_LOOP,
+    **{f"cases/shelf{number % 7}/book{number}.yaml": LIGHT_CASE.format(number=number) for number in range(200)},
+}
+
+
+def _goldens(files: dict[str, str], folder: Path) -> dict[str, str]:
+    """What an update makes of a project that has no goldens yet."""
+    project = MiniProject(folder)
+    project.write(files)
+    outcome = project.pytest("--update-golden")
+    assert outcome.exit_code == 0, outcome.output
+    assert set(outcome.changed.values()) == {"added"}
+    return {name: project.read(name) for name in outcome.changed}
+
+
+@pytest.fixture(scope="session")
+def shop_goldens(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Made once: accepting them takes most of the time of a short test."""
+    return _goldens(SHOP, tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="session")
+def library_goldens(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Made once, as those of the shop."""
+    return _goldens(LIBRARY, tmp_path_factory.mktemp("library"))
+
+
 @pytest.fixture
-def library(mini_project: MiniProject) -> MiniProject:
+def shop(mini_project: MiniProject) -> MiniProject:
+    """A project with a loop and the case `refund`, not yet accepted."""
+    mini_project.write(SHOP)
+    return mini_project
+
+
+@pytest.fixture
+def accepted(shop: MiniProject, shop_goldens: dict[str, str]) -> MiniProject:
+    """The same with its golden."""
+    shop.write(shop_goldens)
+    return shop
+
+
+@pytest.fixture
+def library(mini_project: MiniProject, library_goldens: dict[str, str]) -> MiniProject:
     """Two hundred accepted cases that need neither SDK nor server, so that processes of their own cost little.
 
     Changing `FIRST` in the loop makes all of them drift.
     """
-    mini_project.write({
-        "pyproject.toml": PYPROJECT,
-        "loop.py": LIGHT_LOOP,
-        **{f"cases/shelf{number % 7}/book{number}.yaml": LIGHT_CASE.format(number=number) for number in range(200)},
-    })  # fmt: skip
-    outcome = mini_project.pytest("--update-golden")
-    assert outcome.summary[0] == "200 cases: 200 new golden", outcome.output
+    mini_project.write({**LIBRARY, **library_goldens})
     return mini_project

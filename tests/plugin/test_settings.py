@@ -212,7 +212,6 @@ def test_autoload_off_and_the_plugin_by_name(shop: MiniProject) -> None:
 
 def test_a_gate_that_was_switched_off_is_found_out(accepted: MiniProject) -> None:
     """Without the plugin pytest is green; `harness run --verify` is not, and says why."""
-    (accepted.root / ".harness/last_run.json").unlink()
     accepted.write({"test_it.py": "def test_it(): pass\n"})
     assert accepted.pytest("-p", "no:harness").exit_code == 0
     verified = accepted.harness("run", "--verify")

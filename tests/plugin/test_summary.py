@@ -124,9 +124,6 @@ def test_a_drift_leaves_its_trace_and_a_pass_takes_it_away(accepted: MiniProject
 
 def test_artifacts_that_cannot_be_written_change_no_verdict(accepted: MiniProject) -> None:
     """A file where the artifact folder should be costs the artifacts, and nothing else."""
-    for path in sorted((accepted.root / ".harness").rglob("*"), reverse=True):
-        path.unlink()
-    (accepted.root / ".harness").rmdir()
     accepted.write({".harness": "a file\n"})
     assert accepted.pytest().summary == ["1 case: 1 same as golden"]
     accepted.edit("cases/refund.yaml", "returns: 30 days", "raises: gone")
