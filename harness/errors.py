@@ -14,6 +14,7 @@
     │   └── OffScriptError       the conversation left the script
     ├── NetworkBlockedError  something in a scripted run tried to leave the machine
     └── ToolError            a tool, or a list of tools, is wrong
+        └── ToolInputError       a call breaks the contract of its tool; refused before it ran
 
 A message says what was wrong, where, and what to do next.  Command line and plugin print the message alone; a
 traceback is for faults of the harness itself.
@@ -43,6 +44,7 @@ __all__ = [
     "Problem",
     "ScriptError",
     "ToolError",
+    "ToolInputError",
     "TraceError",
 ]
 
@@ -149,3 +151,16 @@ class NetworkBlockedError(HarnessError):
 
 class ToolError(HarnessError):
     """A tool, or what a case names as its tools, is wrong."""
+
+
+class ToolInputError(ToolError):
+    """A call breaks the contract of its tool, and was refused before anything ran.
+
+    The text begins with `[validation error]`: the stuck detector and the model know such a refusal by it.
+    `tool` is the tool's name, `problems` all that was found, in the order of the schema.
+    """
+
+    def __init__(self, tool: str, problems: Sequence[str]) -> None:
+        self.tool = tool
+        self.problems = tuple(problems)
+        super().__init__(f"[validation error] {tool}: {'; '.join(self.problems)}. The tool was not executed.")
