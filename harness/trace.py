@@ -67,7 +67,8 @@ class Trace:
     `writes` names the tools whose effect is not `read_only`, as far as they were called.  `detail` says what
     `Call.args` holds: `args` (digests), `plain` (values) or `digest` (nothing).  `digest_key` is the fingerprint of
     `HARNESS_DIGEST_KEY` when the digests are keyed.  `problems` are the reasons why an observed run must not become a
-    golden (a limit that it broke, an error that ended it); a golden has none.
+    golden (a limit that it broke, an error that ended it); a golden has none.  `owner` is the test file that a golden
+    belongs to when no case file does, relative to the project's root.
     """
 
     case: str
@@ -81,6 +82,7 @@ class Trace:
     detail: str = "args"
     digest_key: str | None = None
     problems: tuple[str, ...] = ()
+    owner: str | None = None
 
     def groups(self) -> Iterator[tuple[Call, ...]]:
         """The parallel groups in order: the calls of one response; a call outside any response stands alone."""

@@ -1,0 +1,3 @@
+"""Fixtures and plugins of this repository's own tests."""
+
+pytest_plugins = ["pytester"]

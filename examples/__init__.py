@@ -1,0 +1,1 @@
+"""Loops and tools to learn from; the cases of this repository run them."""

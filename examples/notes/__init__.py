@@ -1,0 +1,1 @@
+"""An agent that reads meeting notes and mails what follows from them."""

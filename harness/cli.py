@@ -1,0 +1,58 @@
+"""The command `harness`.  Each subcommand lives in a module of its own and imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from harness import __version__
+from harness.errors import HarnessError
+
+__all__ = ["main"]
+
+_COMMANDS: Final = ("accept", "demo", "init", "prune", "run", "schema", "show")
+
+_HELP: Final = """\
+Trajectory regression tests for tool-using agents.
+
+A case drives the real loop, its trace is compared with the committed golden trace, drift fails the build.
+
+\b
+  harness demo                  see a drift found, nothing to configure
+  harness init                  set up cases in this project
+  harness run                   run all cases, without pytest
+  harness accept notes/weekly   take what the last run did as the new golden
+
+Completion for bash: eval "$(_HARNESS_COMPLETE=bash_source harness)"; likewise for zsh and fish.
+"""
+
+
+class _Commands(click.Group):
+    """Finds a subcommand in `harness.commands` when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (the interface of click)
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"harness.commands.{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Commands, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="harness")
+def _group() -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; errors that the user can mend are one message on stderr and exit code 2."""
+    try:
+        return _group.main(arguments, prog_name="harness")
+    except HarnessError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""The subcommands of `harness`, one a module."""

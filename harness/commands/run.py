@@ -1,0 +1,170 @@
+"""`harness run`: the cases without pytest."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+from harness.commands.common import complete_case, echo_lines, project_option, select
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.gate import Gate, Verdict
+    from harness.project import Project
+    from harness.report.lines import Line
+
+__all__ = ["command"]
+
+
+@click.command(short_help="Run cases and compare their traces with the goldens.")
+@click.argument("cases", nargs=-1, shell_complete=complete_case)
+@click.option("--update-golden", is_flag=True, help="Accept what the cases do now, and list what changed.")
+@click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first case that does not pass.")
+@click.option("--min-cases", type=click.IntRange(min=0), default=1, show_default=True, metavar="N",
+              help="Fail when fewer cases than this ran.")  # fmt: skip
+@click.option("--verify", is_flag=True,
+              help="Run nothing: check that the last pytest run covered every case file as it is now.")  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Name the cases that passed, too.")
+@project_option
+def command(
+    cases: tuple[str, ...],
+    update_golden: bool,
+    exitfirst: bool,
+    min_cases: int,
+    verify: bool,
+    verbose: bool,
+    root: Path | None,
+) -> None:
+    """Run CASES (ids, globs or files; all by default) and compare each trace with its golden.
+
+    Exit code 0: all passed; 1: a case drifted, failed or was not run; 2: bad input.
+
+    \b
+      harness run
+      harness run 'notes/*' -v
+      harness run cases/notes/weekly_summary.yaml --update-golden
+      pytest && harness run --verify      in CI: pytest cannot have skipped the gate
+    """
+    from harness.project import Project
+
+    project = Project.find(root)
+    sys.exit(_verify(project) if verify else _run(project, cases, update_golden, exitfirst, min_cases, verbose))
+
+
+def _verify(project: Project) -> int:
+    from harness.last_run import unverified
+
+    lines = unverified(project)
+    for line in lines:
+        click.echo(line)
+    click.echo(f"{len(lines)} case files are not covered" if lines else "every case file was run and passed", err=True)
+    return 1 if lines else 0
+
+
+def _run(
+    project: Project, wanted: tuple[str, ...], update: bool, exitfirst: bool, min_cases: int, verbose: bool
+) -> int:
+    from harness.case.ids import find_cases
+    from harness.errors import CaseError
+    from harness.gate import Gate
+    from harness.report.failure import failure_lines
+    from harness.report.lines import Line
+    from harness.report.summary import summary_lines
+
+    files = {path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)}
+    chosen = select(wanted, list(files), project)
+    gate = Gate(project, update=update)
+    results: list[dict[str, str]] = []
+    broken = failed = 0
+    with _Progress(len(chosen)) as progress:
+        for case in chosen:
+            try:
+                verdict, error, printed = _judge(files[case], project, gate)
+            except CaseError as problem:
+                broken += 1
+                progress.show(lambda problem=problem: click.echo(str(problem)))
+                results.append({"case": case, "verdict": "failed", "headline": "the case file is wrong"})
+            else:
+                results.append({"case": case, "verdict": verdict.status, "headline": verdict.headline})
+                if not verdict.passed:
+                    failed += 1
+                    first, *rest = failure_lines(verdict, error)
+                    shown = [Line(f"{case}: {first.text}", "removed"), *rest, *_printed(printed), Line("")]
+                    progress.show(lambda shown=shown: echo_lines(shown))
+                elif verbose:
+                    progress.show(lambda one=verdict: click.echo(f"{one.status:<9} {one.case}"))
+            progress.advance(case)
+            if exitfirst and (failed or broken):
+                break
+    echo_lines(summary_lines(results, project, update=update))
+    not_run = [] if exitfirst else [case for case in chosen if case not in {one["case"] for one in results}]
+    for case in not_run:
+        click.echo(f"not run: {case}")
+    if len(results) < min_cases:
+        click.echo(f"{len(results)} cases ran in {_shown(project)}, at least {min_cases} are wanted (--min-cases)")
+        return 1
+    return 2 if broken else 1 if failed or not_run else 0
+
+
+def _shown(project: Project) -> str:
+    return project.cases.relative_to(project.root).as_posix() if project.cases.is_relative_to(project.root) else "cases"
+
+
+def _printed(text: str) -> list[Line]:
+    """What the loop wrote to stdout and stderr, for a case that did not pass."""
+    from harness.report.lines import Line
+
+    if not text.strip():
+        return []
+    return [Line(""), Line("the loop printed:", "faint"), *(Line(f"  {one}", "faint") for one in text.splitlines())]
+
+
+def _judge(path: Path, project: Project, gate: Gate) -> tuple[Verdict, BaseException | None, str]:
+    from harness.case.load import load_case
+    from harness.case.run import run_case
+
+    case = load_case(path, project.cases)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        run = run_case(case, project)
+    return gate.judge(run.trace, case.policy(gate.policy)), run.error, printed.getvalue()
+
+
+class _Progress:
+    """A bar with rate and remaining time on stderr, where that is a terminal; nothing elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        self._bar: Any = None
+        if sys.stderr.isatty() and total > 1:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def advance(self, case: str) -> None:
+        if self._bar:
+            self._bar.update(self._task, advance=1, description=case)
+
+    def show(self, write: Any) -> None:
+        """Write to stdout without tearing the bar."""
+        if self._bar:
+            self._bar.stop()
+        write()
+        if self._bar:
+            self._bar.start()

@@ -1,0 +1,180 @@
+"""From the run of a case to a verdict: compared with its golden, or accepted as the new one."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from harness.atomic import write_atomically
+from harness.drift import Drift, compare
+from harness.errors import GoldenError, HarnessError, PolicyError
+from harness.golden import GoldenStore, dump_trace, load_trace
+from harness.policy import Policy
+from harness.report.lines import SHOWN, Line, drift_lines, plain_text, trace_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.project import Project
+    from harness.trace import Trace
+
+__all__ = ["Gate", "Status", "Verdict"]
+
+Status: TypeAlias = Literal["same", "drift", "missing", "unusable", "failed", "new", "accepted", "unchanged"]
+
+PASSED: Final = frozenset({"same", "new", "accepted", "unchanged"})
+
+# A golden that another version or another key made is not ours to replace.
+_NOT_OURS: Final = ("newer", "wrong_key")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the gate says of one run.
+
+    `same`, `drift`, `missing` and `unusable` compare it with its golden; `failed` says that the run itself must not
+    count (`problems`); `new`, `accepted` and `unchanged` say what an update did to the golden.
+    """
+
+    case: str
+    status: Status
+    headline: str
+    lines: tuple[Line, ...] = ()
+    trace: Trace | None = None
+    drift: Drift | None = field(default=None, repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the build may go on."""
+        return self.status in PASSED
+
+
+class Gate:
+    """Judges the runs of one project.
+
+    Args:
+        project: where goldens and pending traces are.
+        update: accept what ran instead of comparing it.
+    """
+
+    def __init__(self, project: Project, *, update: bool = False) -> None:
+        self.project = project
+        self.store = GoldenStore.of(project)
+        self.policy = Policy.parse(project.compare)
+        self.update = update
+
+    def judge(self, trace: Trace, policy: Policy, *, update: bool | None = None) -> Verdict:
+        """Compare a run with its golden, or accept it.
+
+        A run that does not pass leaves its trace under `pending/` for `harness accept`; one that passes removes it.
+
+        Args:
+            trace: what was observed; its `problems` keep it from being accepted.
+            policy: how strict to be.
+            update: overrides the gate's own setting for this run.
+        """
+        problems = [*trace.problems, *_policy_problems(trace, policy)]
+        if problems:
+            verdict = self._failed(trace, problems)
+        elif self.update if update is None else update:
+            verdict = self._accept(trace, policy)
+        else:
+            verdict = self._compare(trace, policy)
+        self._keep(verdict, trace)
+        return verdict
+
+    def accept_pending(self, case: str, policy: Policy) -> Verdict:
+        """Accept the pending trace of a case without running it again.
+
+        Raises:
+            HarnessError: nothing is pending, what is pending is unusable, or its run had problems.
+        """
+        path = self.pending_path(case)
+        if not path.is_file():
+            raise HarnessError(f"nothing is pending for {case!r}: its last run passed, or it has not run yet")
+        trace = load_trace(path, self.store.shown(path))
+        if trace.problems:
+            raise HarnessError(f"{case} cannot be accepted: {trace.problems[0]}")
+        verdict = self.judge(trace, policy, update=True)
+        if not verdict.passed:
+            raise HarnessError(f"{case} cannot be accepted: {verdict.headline}")
+        return verdict
+
+    def pending_path(self, case: str) -> Path:
+        """Where the observed trace of a case waits for a decision."""
+        return self.project.pending / f"{case}.json"
+
+    def pending_cases(self) -> list[str]:
+        """The cases whose last run waits for a decision, by name."""
+        folder = self.project.pending
+        return sorted(path.relative_to(folder).as_posix().removesuffix(".json") for path in folder.rglob("*.json"))
+
+    def _failed(self, trace: Trace, problems: list[str]) -> Verdict:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        lines = [Line(f"problem: {problem}", "removed") for problem in problems]
+        lines += trace_lines(trace, SHOWN)
+        return Verdict(trace.case, "failed", problems[0] + more, tuple(lines), trace)
+
+    def _compare(self, trace: Trace, policy: Policy) -> Verdict:
+        try:
+            golden = self.store.load(trace.case)
+        except GoldenError as error:
+            status: Status = "missing" if error.kind == "missing" else "unusable"
+            return Verdict(trace.case, status, str(error), tuple(trace_lines(trace, SHOWN)), trace)
+        drift = compare(golden, trace, policy)
+        if not drift:
+            return Verdict(trace.case, "same", "", (), trace, drift)
+        advice = Line(f"accept with: harness accept {trace.case}   or: pytest --update-golden", "faint")
+        return Verdict(trace.case, "drift", drift.headline, (*drift_lines(drift), Line(""), advice), trace, drift)
+
+    def _accept(self, trace: Trace, policy: Policy) -> Verdict:
+        drift: Drift | None = None
+        replaced = ""
+        try:
+            drift = compare(self.store.load(trace.case), trace, policy)
+        except GoldenError as error:
+            if error.kind in _NOT_OURS:
+                return Verdict(trace.case, "unusable", str(error), (), trace)
+            replaced = "" if error.kind == "missing" else f"replaced: {error}"
+        try:
+            changed = self.store.save(trace, results=policy.wants_results)
+        except GoldenError as error:
+            return Verdict(trace.case, "unusable", str(error), (), trace)
+        if not changed:
+            return Verdict(trace.case, "unchanged", "", (), trace, drift)
+        if drift is None and not replaced:
+            return Verdict(trace.case, "new", f"{len(trace.calls)} calls, {trace.turns} turns", (), trace)
+        headline = replaced or (drift.headline if drift else "") or "; ".join(drift.causes if drift else ())
+        lines = tuple(drift_lines(drift)) if drift else ()
+        return Verdict(trace.case, "accepted", headline or "within its policy", lines, trace, drift)
+
+    def _keep(self, verdict: Verdict, trace: Trace) -> None:
+        """The observed trace, and a diff too long for a terminal, as files beside nothing that is committed."""
+        pending, report = self.pending_path(trace.case), self.report_path(trace.case)
+        with contextlib.suppress(OSError):  # artifacts help; their absence must not change a verdict
+            if verdict.passed:
+                pending.unlink(missing_ok=True)
+                report.unlink(missing_ok=True)
+                return
+            ignore = self.project.artifacts / ".gitignore"
+            if not ignore.exists():
+                write_atomically(ignore, b"*\n")
+            write_atomically(pending, dump_trace(trace).encode("utf-8"))
+            if verdict.drift:
+                whole = plain_text(drift_lines(verdict.drift, limit=None))
+                write_atomically(report, whole.encode("utf-8", "backslashreplace"))
+
+    def report_path(self, case: str) -> Path:
+        """Where the whole diff of a drift is written."""
+        return self.project.artifacts / "reports" / f"{case}.txt"
+
+
+def _policy_problems(trace: Trace, policy: Policy) -> list[str]:
+    """What the policy asks for that this run makes impossible: which tools write is known only now."""
+    try:
+        policy.check_writes(trace.writes)
+        policy.check_detail(trace.detail)
+    except PolicyError as error:
+        return [f"compare: {'.'.join(map(str, error.path))}: {error}"]
+    return []

@@ -1,0 +1,71 @@
+"""What the last pytest run in a project covered: the counter-check to a gate that can be switched off."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from typing import TYPE_CHECKING, Final
+
+from harness.atomic import write_atomically
+from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from harness.project import Project
+
+__all__ = ["unverified", "write_last_run"]
+
+_NAME: Final = "last_run.json"
+
+
+def write_last_run(project: Project, verdicts: Mapping[str, str]) -> None:
+    """Record which cases ran, as they are on disk now, and what became of each."""
+    cases = {
+        case: {"sha256": _digest(path), "verdict": verdicts[case]}
+        for case, path in _case_files(project).items()
+        if case in verdicts
+    }
+    with contextlib.suppress(OSError):  # an artifact folder that cannot be written must not change a verdict
+        ignore = project.artifacts / ".gitignore"
+        if not ignore.exists():
+            write_atomically(ignore, b"*\n")
+        write_atomically(project.artifacts / _NAME, json.dumps({"cases": cases}, indent=1).encode())
+
+
+def unverified(project: Project) -> list[str]:
+    """One line for each case file that the last pytest run did not run as it is now, or that did not pass.
+
+    Raises:
+        HarnessError: there is no record of a run.
+    """
+    path = project.artifacts / _NAME
+    try:
+        ran = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise HarnessError(
+            "no pytest run has left a record here: either pytest has not run, or it ran without the harness plugin "
+            "(-p no:harness, PYTEST_DISABLE_PLUGIN_AUTOLOAD); run pytest first"
+        ) from None
+    lines: list[str] = []
+    for case, file in _case_files(project).items():
+        entry = ran.get(case)
+        if entry is None:
+            lines.append(f"{case}: was not run")
+        elif entry["sha256"] != _digest(file):
+            lines.append(f"{case}: its file changed after it ran")
+        elif entry["verdict"] not in ("same", "new", "accepted", "unchanged"):
+            lines.append(f"{case}: {entry['verdict']}")
+    return lines
+
+
+def _case_files(project: Project) -> dict[str, Path]:
+    from harness.case.ids import find_cases
+
+    return {path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

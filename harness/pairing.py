@@ -1,0 +1,132 @@
+"""Which observed call answers to which golden call, under a policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from harness.align import Edit, align
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.policy import Policy
+    from harness.trace import Call, Trace
+
+__all__ = ["Pairing", "pair"]
+
+_Key: TypeAlias = "tuple[str, str]"
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The edit script between the calls of two traces; its indices point into `Trace.calls`."""
+
+    edits: tuple[Edit, ...]
+
+    @cached_property
+    def matched(self) -> list[tuple[int, int, str]]:
+        """Golden index, observed index and what became of the call, for each call that is on both sides."""
+        return [(e.a, e.b, e.op) for e in self.edits if e.a is not None and e.b is not None]
+
+
+def pair(
+    golden: Trace, trace: Trace, policy: Policy, writes: frozenset[str], only: frozenset[str] | None = None
+) -> Pairing:
+    """Pair the calls of two traces.
+
+    The order inside a parallel group carries no meaning, unless the policy says that it does: the calls of a group are
+    sorted on both sides before they are aligned.  Arguments that the policy ignores do not tell calls apart.
+
+    Args:
+        golden: the accepted trace.
+        trace: the observed one.
+        policy: what to overlook.
+        writes: the tools that write; the policy does not apply to them.
+        only: the tools whose calls are paired; None for all.
+    """
+    tools = {call.tool for side in (golden, trace) for call in side.calls}
+    tools = tools if only is None else tools & only
+    # Calls whose order is ignored must not push others out of their places: they are paired among themselves.
+    loose = tools & (policy["order"].ignored - writes)
+    keys = _Keys(policy, writes)
+    edits = _aligned(golden, trace, keys, tools - loose if loose or only is not None else None)
+    for tool in sorted(loose):
+        edits += _pair_anywhere(_aligned(golden, trace, keys, {tool}), golden.calls, trace.calls)
+    if policy["order"].mode == "unordered":
+        edits = _pair_anywhere(edits, golden.calls, trace.calls)
+    return Pairing(tuple(edits))
+
+
+def _aligned(golden: Trace, trace: Trace, keys: _Keys, tools: set[str] | None) -> list[Edit]:
+    ours, golden_keys = keys.sequence(golden.calls, tools)
+    theirs, observed_keys = keys.sequence(trace.calls, tools)
+    edits = align(golden_keys, observed_keys)
+    if _is_identity(ours) and _is_identity(theirs):
+        return edits
+    return [
+        Edit(edit.op, None if edit.a is None else ours[edit.a], None if edit.b is None else theirs[edit.b])
+        for edit in edits
+    ]
+
+
+def _is_identity(indices: list[int]) -> bool:
+    return indices == list(range(len(indices)))
+
+
+class _Keys:
+    """What makes two calls the same call under a policy."""
+
+    def __init__(self, policy: Policy, writes: frozenset[str]) -> None:
+        arguments = policy["arguments"]
+        self._writes = writes
+        self._ignored = arguments.ignored
+        self._none = arguments.mode == "ignore"
+        self._plain = not self._none and not self._ignored
+        self._sort = not policy["order"].parallel_ordered
+
+    def sequence(self, calls: Sequence[Call], tools: set[str] | None) -> tuple[list[int], list[_Key]]:
+        """The indices of the calls of some tools in the order of comparison, and the key of each."""
+        indices = [index for index, call in enumerate(calls) if tools is None or call.tool in tools]
+        keys = [calls[index].key if self._plain else self._key(calls[index]) for index in indices]
+        start = 0
+        for end in range(1, len(indices) + 1 if self._sort else 0):
+            turn = calls[indices[start]].turn
+            if end < len(indices) and turn != 0 and calls[indices[end]].turn == turn:
+                continue
+            if end - start > 1:
+                order = sorted(range(start, end), key=lambda place: (keys[place], calls[indices[place]].ok))
+                indices[start:end] = [indices[place] for place in order]
+                keys[start:end] = [keys[place] for place in order]
+            start = end
+        return indices, keys
+
+    def _key(self, call: Call) -> _Key:
+        if call.tool in self._writes:
+            return call.key
+        if self._none or call.tool in self._ignored:
+            return (call.tool, "")
+        prefix = f"{call.tool}."
+        names = {name.removeprefix(prefix) for name in self._ignored if name.startswith(prefix)}
+        if not names or call.args is None:
+            return call.key
+        return (call.tool, repr(sorted((name, value) for name, value in call.args.items() if name not in names)))
+
+
+def _pair_anywhere(edits: list[Edit], golden: Sequence[Call], calls: Sequence[Call]) -> list[Edit]:
+    """Where order does not count, a call that went and one of the same tool that came elsewhere are one change."""
+    gone: dict[str, list[int]] = {}
+    for edit in reversed(edits):
+        if edit.op == "removed" and edit.a is not None:
+            gone.setdefault(golden[edit.a].tool, []).append(edit.a)
+    paired: dict[int, int] = {}
+    for edit in edits:
+        if edit.op == "added" and edit.b is not None and gone.get(calls[edit.b].tool):
+            paired[edit.b] = gone[calls[edit.b].tool].pop()
+    taken = set(paired.values())
+    return [
+        Edit("changed", paired[edit.b], edit.b) if edit.op == "added" and edit.b in paired else edit
+        for edit in edits
+        if not (edit.op == "removed" and edit.a in taken)
+    ]
