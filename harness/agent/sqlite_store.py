@@ -255,15 +255,16 @@ def _add_answer(database: sqlite3.Connection, change: Answered) -> None:
 def _add_results(database: sqlite3.Connection, change: Returned) -> None:
     """Save point B, in one transaction with the check that it may be taken."""
     kind, turn = database.execute("SELECT kind, turn FROM message ORDER BY seq DESC LIMIT 1").fetchone()
-    if kind != "answer":
-        raise StateError(f"the results of turn {turn} were returned already", kind="conflict")
+    (calls,) = database.execute("SELECT count(*) FROM call WHERE turn = ?", (turn,)).fetchone()
+    if kind != "answer" or not calls:
+        raise StateError(f"turn {turn} has no results to return, or they were returned already", kind="conflict")
     marks = ", ".join("?" * len(SETTLED))
     (left,) = database.execute(
         f"SELECT count(*) FROM call WHERE turn = ? AND state NOT IN ({marks})",  # noqa: S608 (question marks only)
         (turn, *sorted(SETTLED)),
     ).fetchone()
     if left:
-        raise StateError(f"{left} calls of turn {turn} have no result yet", kind="conflict")
+        raise StateError(f"{left} of {calls} calls of turn {turn} have no result yet", kind="conflict")
     _add_message(database, "results", turn, to_text({"intervention": change.intervention, "prompt": change.prompt}))
 
 

@@ -62,8 +62,8 @@ Play = Callable[..., Result]
 def play(world: World, tmp_path: Path) -> Play:
     """Run a script to its end, on the state in `tmp_path / "state"` unless the test says otherwise.
 
-    Failures of the script are counted in a file, so that a second run goes on counting.  The requests that the model got
-    are appended to `play.requests`.
+    Failures of the script are counted in a file, so that a second run goes on counting.  The requests that the model
+    got are appended to `play.requests`.
     """
 
     def play(script: list[dict[str, Any]], **options: Any) -> Result:
