@@ -26,7 +26,7 @@ FORMAT_VERSION: Final = 2
 APPLICATION_ID: Final = 0x68726E73
 """`hrns`, in the place that SQLite keeps for telling whose file it is."""
 
-_PAGE_SIZE: Final = 1024
+_PAGE_SIZE: Final = 512
 """Bytes.  A commit writes whole pages, and most of ours change a few dozen bytes: with SQLite's default of 4096 the
 same run writes twice as much (`benchmarks/store.py --page-size`)."""
 
