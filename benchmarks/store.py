@@ -1,7 +1,6 @@
 """What the durable state of a run costs: bytes written over a long run, and the latency of a save at its end.
 
-    python benchmarks/store.py                    # 400 turns of one call with a 10 kB result, both stores
-    python benchmarks/store.py --page-size 4096   # what SQLite's default page size would cost
+    python benchmarks/store.py   # 400 turns of one call with a 10 kB result, both stores
 
 Bytes are what the process hands to the system (`wchar` of /proc/self/io, Linux), so that the log, the folding in of the
 log and every rewritten page count.  The final state is what lies on the disk when the store is closed.
@@ -99,7 +98,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--turns", type=int, default=400)
     parser.add_argument("--size", type=int, default=10_000, help="characters of one result")
-    parser.add_argument("--page-size", type=int, default=None)
     parser.add_argument("--directory", type=Path, default=None, help="where to write; a real disk, not a tmpfs")
     parser.add_argument("--no-json", action="store_true", help="leave out JsonStore, whose cost is quadratic")
     chosen = parser.parse_args()

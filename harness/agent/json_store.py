@@ -1,8 +1,8 @@
 """The durable run in one readable JSON file, without a ledger.
 
-Every save writes the whole conversation: over a run of n turns that is n²/2 times the size of one, which is 2 MB for
-40 turns of 2 kB and 400 MB for 400 turns of 10 kB (`benchmarks/store.py`).  Runs of that length belong into
-`SqliteStore`.
+Every save writes the whole conversation, three times a turn, so that the cost of a run grows with the square of its
+length: 6 MB for 40 turns of 2 kB, 2.6 GB for 400 turns of 10 kB, where `SqliteStore` writes 12 MB
+(`benchmarks/store.py`).
 """
 
 from __future__ import annotations

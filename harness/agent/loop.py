@@ -39,10 +39,6 @@ __all__ = ["Result", "arun", "run"]
 
 _LOG: Final = logging.getLogger("harness.agent")
 
-_PATIENCE: Final = 5.0
-"""Seconds in which a process that a killed run left behind may end by itself: most commands are through by then, and
-their outcome can be verified instead of being torn."""
-
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -84,6 +80,7 @@ def run(
     server_tools: Sequence[Mapping[str, Any]] = (),
     extra: Mapping[str, Any] | None = None,
     grace: float = 10.0,
+    patience: float = 5.0,
     handle_signals: bool = True,
 ) -> Result:
     """Run an agent to its end, from wherever an earlier process left it.
@@ -112,6 +109,8 @@ def run(
         server_tools: Definitions of tools that the API runs itself.
         extra: Further parameters of each request (`thinking`, `temperature`, `betas`, …).
         grace: Seconds that a running call gets to end after SIGTERM or Ctrl-C.
+        patience: Seconds that a process which a killed run left behind gets to end by itself, before it is ended: a
+            command that comes to its end can be verified, one that is torn cannot.
         handle_signals: Listen for these signals while the run lasts, in the main thread.
 
     Raises:
@@ -140,6 +139,7 @@ def run(
         server_tools=server_tools,
         extra=extra,
         grace=grace,
+        patience=patience,
     )
     stop = Stop(grace)
     with prepared(options, asynchronous=False) as work, stop.listening(handle_signals):
@@ -172,6 +172,7 @@ async def arun(
     server_tools: Sequence[Mapping[str, Any]] = (),
     extra: Mapping[str, Any] | None = None,
     grace: float = 10.0,
+    patience: float = 5.0,
     handle_signals: bool = True,
 ) -> Result:
     """`run` for an event loop, with an `anthropic.AsyncAnthropic`.
@@ -198,6 +199,7 @@ async def arun(
         server_tools=server_tools,
         extra=extra,
         grace=grace,
+        patience=patience,
     )
     stop = AsyncStop(grace)
     with prepared(options, asynchronous=True) as work, stop.listening(handle_signals):
@@ -272,7 +274,7 @@ def _drive(work: Work, hands: Hands, stop: Stop) -> str:
             case Verify():
                 steps.answer = hands.verify(effect)
             case EndProcesses(calls):
-                end_groups(_processes(calls), patience=_PATIENCE)
+                end_groups(_processes(calls), patience=work.patience)
         stop.idle = False
     return steps.status
 
@@ -297,7 +299,7 @@ async def _drive_async(work: Work, hands: AsyncHands, stop: AsyncStop) -> str:
             case Verify():
                 steps.answer = await stop.until_now(hands.verify(effect))
             case EndProcesses(calls):
-                await in_thread(partial(end_groups, _processes(calls), patience=_PATIENCE))
+                await in_thread(partial(end_groups, _processes(calls), patience=work.patience))
         stop.idle = False
     return steps.status
 

@@ -50,6 +50,7 @@ class Options:
     server_tools: Sequence[Mapping[str, Any]]
     extra: Mapping[str, Any] | None
     grace: float
+    patience: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Work:
     store: Store
     client: Any
     stream: bool
+    patience: float
     where: str
     tell: Callable[[Progress], None]
 
@@ -98,7 +100,7 @@ def prepared(options: Options, *, asynchronous: bool) -> Iterator[Work]:
         else:
             _check_task(state, plan, where)
             tell(Progress("resumed", state.turns, f"from {where}, after turn {state.turns}"))
-        yield Work(plan, state, store, client, options.stream, where, tell)
+        yield Work(plan, state, store, client, options.stream, options.patience, where, tell)
     finally:
         store.close()
 
@@ -113,8 +115,9 @@ def _plan(options: Options) -> Plan:
         value = getattr(options, name)
         if type(value) is not int or value < 1:
             raise LoopError(f"{name} is {value!r}; give a whole number of at least 1")
-    if options.grace < 0:
-        raise LoopError(f"grace is {options.grace!r}; give seconds, at least 0")
+    for name in ("grace", "patience"):
+        if not getattr(options, name) >= 0:
+            raise LoopError(f"{name} is {getattr(options, name)!r}; give seconds, at least 0")
     extra = dict(options.extra or {})
     taken = sorted({"max_tokens", "messages", "model", "stream", "system", "tools"} & extra.keys())
     if taken:

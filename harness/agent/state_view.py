@@ -35,7 +35,7 @@ def read_state(state_dir: str | Path) -> State:
         if (directory / name).exists():
             return read(directory / name)
     raise StateError(
-        f"{str(directory)!r} holds neither {SqliteStore.FILE_NAME} nor {JsonStore.FILE_NAME}; name the state_dir of a run",
+        f"{str(directory)!r} holds neither {SqliteStore.FILE_NAME} nor {JsonStore.FILE_NAME}; name a run's state_dir",
         kind="unreadable",
     )
 
