@@ -107,7 +107,7 @@ def run(
         concurrency: Calls of one response that may run side by side: reads, and writes that say so.
         max_attempts: Requests that one response may take.
         server_tools: Definitions of tools that the API runs itself.
-        extra: Further parameters of each request (`thinking`, `temperature`, `betas`, …).
+        extra: Further parameters of each request (`thinking`, `metadata`, `betas`, …).
         grace: Seconds that a running call gets to end after SIGTERM or Ctrl-C.
         patience: Seconds that a process which a killed run left behind gets to end by itself, before it is ended: a
             command that comes to its end can be verified, one that is torn cannot.

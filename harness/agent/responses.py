@@ -41,7 +41,8 @@ def without_own_retries(client: Any, *, asynchronous: bool) -> Any:
         LoopError: A blocking client was given to `arun`, or an asynchronous one to `run`.
     """
     bare = client.with_options(max_retries=0) if callable(getattr(client, "with_options", None)) else client
-    if inspect.iscoroutinefunction(bare.messages.create) != asynchronous:
+    # The SDK's methods are wrapped in functions that are no coroutine functions themselves.
+    if inspect.iscoroutinefunction(inspect.unwrap(bare.messages.create)) != asynchronous:
         wanted, other = ("an AsyncAnthropic", "run") if asynchronous else ("an Anthropic", "arun")
         raise LoopError(f"client is {type(client).__name__}; give {wanted} client, or use harness.agent.{other}")
     return bare
@@ -66,11 +67,11 @@ def ask(client: Any, request: Json, *, stream: bool, on_text: Callable[[str], No
     reader = MessageReader()
     try:
         if not stream:
-            return _whole(_endpoint(client, request)(**request).to_dict())
+            return _whole(_endpoint(client, request)(**request))
         events = _endpoint(client, request)(**request, stream=True)
         try:
             for event in events:
-                _feed(reader, event.to_dict(), on_text)
+                _feed(reader, event, on_text)
         finally:
             events.close()
     except Exception as error:  # noqa: BLE001 (see the module's first lines; what is not ours to judge is raised again)
@@ -83,11 +84,11 @@ async def ask_async(client: Any, request: Json, *, stream: bool, on_text: Callab
     reader = MessageReader()
     try:
         if not stream:
-            return _whole((await _endpoint(client, request)(**request)).to_dict())
+            return _whole(await _endpoint(client, request)(**request))
         events = await _endpoint(client, request)(**request, stream=True)
         try:
             async for event in events:
-                _feed(reader, event.to_dict(), on_text)
+                _feed(reader, event, on_text)
         finally:
             await events.close()
     except Exception as error:  # noqa: BLE001 (as in `ask`)
@@ -99,7 +100,18 @@ def _endpoint(client: Any, request: Json) -> Any:
     return client.beta.messages.create if "betas" in request else client.messages.create
 
 
-def _feed(reader: MessageReader, event: Json, on_text: Callable[[str], None]) -> None:
+def _plain(model: Any) -> Json:
+    """What the API sent, from what the SDK made of it.
+
+    `to_dict` and never `model_dump`, which adds fields that were not there; without the warnings that pydantic has for
+    every type of block that this SDK does not know.
+    """
+    plain: Json = model.to_dict(mode="json", warnings=False)
+    return plain
+
+
+def _feed(reader: MessageReader, event_model: Any, on_text: Callable[[str], None]) -> None:
+    event = _plain(event_model)
     # Through the wire format, so that there is one place that knows how a message is put together from its events.
     reader.feed(encode_event(event["type"], event))
     delta = event.get("delta") or {}
@@ -107,7 +119,8 @@ def _feed(reader: MessageReader, event: Json, on_text: Callable[[str], None]) ->
         on_text(str(delta.get("text", "")))
 
 
-def _whole(message: Json) -> Whole | Lost:
+def _whole(model: Any) -> Whole | Lost:
+    message = _plain(model)
     if message.get("stop_reason") is None:
         return Lost("the response has no stop_reason: it was cut off", again=True)
     return Whole(message)

@@ -30,7 +30,7 @@ class Message:
     def __init__(self, body: dict[str, Any]) -> None:
         self.body = body
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, **_: Any) -> dict[str, Any]:
         return self.body
 
 
