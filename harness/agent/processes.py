@@ -70,16 +70,25 @@ def start_process(args: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         process = subprocess.Popen(  # noqa: S603 (running what the tool's author wrote is the purpose)
             ["/bin/sh", "-c", _GATE, str(gate), *args], pass_fds=inherited, start_new_session=True, **options
         )
-        own = OwnProcess(process.pid, _began(process.pid) or "")
-        call = CURRENT_CALL.get()
-        if call is not None:
-            call.processes.append(own)
-            call.record(own)
-        os.write(release, b"\n")
+        try:
+            _record(process.pid)
+            os.write(release, b"\n")
+        except BaseException:
+            with process:  # it has waited at the gate, and done nothing
+                process.kill()
+            raise
     finally:
         os.close(gate)
         os.close(release)
     return process
+
+
+def _record(pid: int) -> None:
+    call = CURRENT_CALL.get()
+    if call is not None:
+        own = OwnProcess(pid, _began(pid) or "")
+        call.processes.append(own)
+        call.record(own)
 
 
 def run_process(
@@ -162,9 +171,9 @@ def _began(pid: int) -> str | None:
 
 def _table() -> Iterator[tuple[int, int, str]]:
     """Process id, group and state of every process."""
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit() and (fields := _stat(Path(entry.path, "stat"))) is not None:
-            yield int(entry.name), int(fields[2]), fields[0]
+    for name in os.listdir("/proc"):  # noqa: PTH208 (names are all that is needed)
+        if name.isdigit() and (fields := _stat(Path("/proc", name, "stat"))) is not None:
+            yield int(name), int(fields[2]), fields[0]
 
 
 def _stat(path: Path) -> list[str] | None:

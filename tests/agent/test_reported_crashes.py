@@ -226,8 +226,8 @@ def self_consistent(state: Any) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("kind", [Asked, Answered, Started, Settled, Returned])
 @pytest.mark.parametrize("after", [False, True])
-def test_a_resumed_run_always_ends(play: Any, die: Any, report: str, kind: type, after: bool) -> None:
-    """Killed at any save, a run that is resumed without a word from the user comes to its end."""
+def test_a_resumed_run_always_ends(play: Any, die: Any, kind: type, after: bool) -> None:
+    """codex#12382, opencode#42286.  Killed at any save and resumed without a word, a run ends."""
     die([MAIL, DONE], kind, after=after)
     assert play([MAIL, DONE]).status == "completed"
 
