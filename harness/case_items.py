@@ -169,8 +169,8 @@ class _Item(pytest.Item):
         if isinstance(error, CaseFailedError):
             lines = failure_lines(error.verdict, error.cause)
         elif isinstance(error, HarnessError):
-            lines = [Line(text) for text in str(error).splitlines()]
-            line = (isinstance(error, CaseError) and error.problems[0].line) or 1
+            lines = [Line(text) for text in str(error).splitlines() or [type(error).__name__]]
+            line = _first_line(error) if isinstance(error, CaseError) else 1
         elif isinstance(error, Exception):
             return super().repr_failure(excinfo, style)  # a fault of the harness
         else:  # what passes through a run: a time-out, pytest.fail, sys.exit
@@ -194,7 +194,7 @@ class BrokenCase(_Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the file is broken."""
-        return self.path, (self.error.problems[0].line or 1) - 1, f"case {self.case_id}"
+        return self.path, _first_line(self.error) - 1, f"case {self.case_id}"
 
 
 class CaseItem(_Item):
@@ -242,6 +242,11 @@ def is_expected_to_fail(item: pytest.Item) -> bool:
         if not conditions or any(conditions):
             return True
     return False
+
+
+def _first_line(error: CaseError) -> int:
+    """Where the first problem of a case file is, from 1."""
+    return next((problem.line for problem in error.problems if problem.line), 1)
 
 
 def _register(mark: str, config: pytest.Config) -> None:

@@ -13,9 +13,15 @@
     │   ├── ScriptError          a script is wrong
     │   └── OffScriptError       the conversation left the script
     ├── NetworkBlockedError  something in a scripted run tried to leave the machine
+    ├── NoAnswerError        the model gave no whole answer; the run can be resumed
+    ├── StateError           the durable state of a run cannot be used or written; `kind` says why
+    │   └── StateLockedError     another process is running on it
     └── ToolError            a tool, or a list of tools, is wrong
         ├── ToolInputError       a call breaks the contract of its tool; refused before it ran
         └── UnknownToolError     a call names a tool that there is not
+
+`RunInterrupted` stands outside of the tree: it is a `SystemExit`, raised when a signal ends a run in good order, and
+`except Exception` in a worker must not swallow it.
 
 A message says what was wrong, where, and what to do next.  Command line and plugin print the message alone; a
 traceback is for faults of the harness itself.
@@ -39,11 +45,15 @@ __all__ = [
     "LoopError",
     "ModelError",
     "NetworkBlockedError",
+    "NoAnswerError",
     "NormalizeError",
     "OffScriptError",
     "PolicyError",
     "Problem",
+    "RunInterrupted",
     "ScriptError",
+    "StateError",
+    "StateLockedError",
     "ToolError",
     "ToolInputError",
     "TraceError",
@@ -166,6 +176,54 @@ class ToolInputError(ToolError):
         self.tool = tool
         self.problems = tuple(problems)
         super().__init__(f"[validation error] {tool}: {'; '.join(self.problems)}. The tool was not executed.")
+
+
+class NoAnswerError(HarnessError):
+    """The model gave no whole answer.  The state is as it was before the request, and the run can be resumed.
+
+    `attempts` counts the requests of this turn, those of earlier processes included; `status` is the HTTP status of the
+    last one, where there was one.
+    """
+
+    def __init__(self, message: str, *, attempts: int, status: int | None = None) -> None:
+        self.attempts = attempts
+        self.status = status
+        super().__init__(message)
+
+
+class StateError(HarnessError):
+    """The durable state of a run cannot be used or written; nothing was changed by the attempt.
+
+    `kind` is one of `unreadable`, `damaged`, `foreign`, `version`, `other_task`, `other_store`, `full`, `io`,
+    `read_only`, `locked`, `fenced`, `conflict`.
+    """
+
+    def __init__(self, message: str, kind: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class StateLockedError(StateError):
+    """Another process is running on this state.  `pid` is its process id, where it could be read."""
+
+    def __init__(self, message: str, pid: int | None) -> None:
+        self.pid = pid
+        super().__init__(message, kind="locked")
+
+
+class RunInterrupted(SystemExit):
+    """A signal ended the run; the state is saved and the run can be resumed.
+
+    `code` is 128 plus the number of the signal, as shells have it.  `message` says what was finished and what was not.
+    """
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(128 + signal_number)
+        self.message = message
+        self.signal_number = signal_number
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class UnknownToolError(ToolError, KeyError):

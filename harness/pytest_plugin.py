@@ -134,18 +134,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     project = config.stash.get(PROJECT, None)
     if project is None:
         return None
-    opened = config.stash[OPENED]
+    opened, cases = config.stash[OPENED], project.cases
     if opened is not None and collection_path.is_relative_to(opened):
-        if not collection_path.is_relative_to(project.cases) and not project.cases.is_relative_to(collection_path):
+        on_the_way = cases.is_relative_to(collection_path)
+        if not on_the_way and not collection_path.is_relative_to(cases):
             return True
-    elif not any(fnmatch(collection_path.name, name) for name in _PASSED_OVER):
-        return None
-    if not collection_path.is_dir() or not _belongs(collection_path, project.cases):
+    else:
+        on_the_way = False
+    if not on_the_way and not _is_passed_over(collection_path, cases):
         return None
     # Who answers False here overrules all other reasons; but who asked for it means it.
     asked = [*(config.getoption("ignore") or ()), *(config.getoption("ignore_glob") or ())]
     refused = any(fnmatch(str(collection_path), str(config.invocation_params.dir / one)) for one in asked)
     return None if refused else False
+
+
+def _is_passed_over(path: Path, cases: Path) -> bool:
+    """Whether a path is a folder of cases that pytest would pass over for its name alone."""
+    by_name = any(fnmatch(path.name, name) for name in _PASSED_OVER)
+    return by_name and path.is_relative_to(cases) and path.is_dir()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -207,8 +214,9 @@ def _project_or_root(config: pytest.Config) -> Project:
 def pytest_report_to_serializable(report: Any) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
     """On its way from a worker a failure keeps its first line and its colours."""
     data = yield
-    if data is not None and hasattr(report.longrepr, "to_data"):
-        data[_FAILURE] = report.longrepr.to_data()
+    to_data = getattr(getattr(report, "longrepr", None), "to_data", None)
+    if data is not None and to_data is not None:
+        data[_FAILURE] = to_data()
     return data
 
 

@@ -126,6 +126,10 @@ class MiniProject:
         # Looking for lost exceptions at the end of each run takes longer than the run.
         return self._inside(lambda: pytest.main(["-p", "no:unraisableexception", *arguments]), env, folder)
 
+    def pytest_apart(self, *arguments: str, env: Mapping[str, str | None] | None = None) -> Outcome:
+        """Run pytest as a process of its own, for what a process cannot do to itself."""
+        return self.run(sys.executable, "-m", "pytest", *arguments, env=env)
+
     def harness(self, *arguments: str, env: Mapping[str, str | None] | None = None, folder: str = ".") -> Outcome:
         """Run the command `harness` inside this process; arguments as for `pytest`."""
         from harness.cli import main
@@ -171,7 +175,7 @@ class MiniProject:
                     del sys.modules[name]
 
     def run(self, *command: str, env: Mapping[str, str | None] | None = None, timeout: float = 120) -> Outcome:
-        """Run any command in the folder, as a process of its own: `run(sys.executable, "-m", "pytest")`.
+        """Run any command in the folder, as a process of its own: `run(sys.executable, "-m", "harness", "run")`.
 
         Args:
             command: the program and its arguments.

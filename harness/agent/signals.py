@@ -1,0 +1,141 @@
+"""SIGTERM and Ctrl-C: the running tool call may end within a grace time, what it did is saved, then the run stops.
+
+A request to the model, or a pause before the next one, is broken off at once: nothing durable is lost with it.  A
+second signal, or the end of the grace time, breaks off whatever runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+    from types import FrameType
+
+__all__ = ["AsyncStop", "Stop", "StopNow"]
+
+T = TypeVar("T")
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+_LOG: Final = logging.getLogger("harness.agent")
+
+
+class StopNow(BaseException):
+    """Raised where the run happens to be, to break it off.  Like `KeyboardInterrupt`, no tool should swallow it."""
+
+
+class Stop:
+    """Listens for signals during one blocking run.  In any thread but the main one there is nothing to listen for.
+
+    Attributes:
+        requested: The number of the signal that asked for the end, or `None`.
+        idle: Nothing runs that would be lost; the driver says so around requests and pauses.
+    """
+
+    def __init__(self, grace: float) -> None:
+        self.requested: int | None = None
+        self.idle = False
+        self._grace = grace
+        self._timer: threading.Timer | None = None
+
+    @contextlib.contextmanager
+    def listening(self, enabled: bool) -> Iterator[None]:
+        """Take the signals over, and give them back to whoever had them."""
+        if not enabled or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._heard) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            for number, handler in before.items():
+                # A handler that was not set from Python cannot be put back from Python.
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 (the system's signature)
+        if self.requested is not None:
+            raise StopNow
+        self.requested = number
+        if self.idle:
+            raise StopNow
+        _announce(number, self._grace)
+        # The end of the grace time arrives as a second signal: it reaches a main thread that sleeps in a system call.
+        self._timer = threading.Timer(self._grace, _signal_main_thread, (number,))
+        self._timer.daemon = True
+        self._timer.start()
+
+
+class AsyncStop:
+    """`Stop` for an event loop; only a loop in the main thread hears signals."""
+
+    def __init__(self, grace: float) -> None:
+        self.requested: int | None = None
+        self.idle = False
+        self._grace = grace
+        self._now = asyncio.Event()
+
+    @contextlib.contextmanager
+    def listening(self, enabled: bool) -> Iterator[None]:
+        """Take the signals over, and give them back to whoever had them."""
+        loop = asyncio.get_running_loop()
+        if not enabled or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in _SIGNALS}
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._heard, number)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    def _heard(self, number: int) -> None:
+        if self.requested is not None:
+            self._now.set()
+            return
+        self.requested = number
+        if self.idle:
+            self._now.set()
+            return
+        _announce(number, self._grace)
+        asyncio.get_running_loop().call_later(self._grace, self._now.set)
+
+    async def until_now(self, awaitable: Awaitable[T]) -> T:
+        """Await something that a signal may break off.
+
+        Raises:
+            StopNow: A signal broke it off.
+        """
+        task = asyncio.ensure_future(awaitable)
+        waiter = asyncio.ensure_future(self._now.wait())
+        both: set[asyncio.Future[Any]] = {task, waiter}
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise StopNow
+            return task.result()
+        finally:
+            for future in both:
+                future.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+
+
+def _announce(number: int, grace: float) -> None:
+    name = signal.Signals(number).name
+    _LOG.warning(
+        "%s: the running call may end within %g s, then the run stops; once more stops it at once", name, grace
+    )
+
+
+def _signal_main_thread(number: int) -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, number)

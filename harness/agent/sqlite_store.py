@@ -1,0 +1,283 @@
+"""The durable run in one SQLite file: messages, counters and ledger, each change one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from harness.agent.disk import cannot, sync_directory
+from harness.agent.lock import StateLock
+from harness.agent.sqlite_format import TABLES, check_header, connect, trouble
+from harness.agent.sqlite_rows import read_rows, to_text
+from harness.agent.state import (
+    SETTLED,
+    Answered,
+    Asked,
+    Change,
+    GaveUp,
+    ProcessBegan,
+    Prompted,
+    Returned,
+    Settled,
+    Started,
+    State,
+)
+from harness.errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SqliteStore", "read_sqlite"]
+
+
+class SqliteStore:
+    """Keeps a run in `<directory>/state.sqlite`.
+
+    Write-ahead log with synchronous=FULL: a commit that returned has survived the loss of power, as far as the disk
+    keeps its promises.  A lock keeps a second process out; an epoch in every transaction stops a first one that was
+    paused and has lost the lock.
+    """
+
+    FILE_NAME: ClassVar[str] = "state.sqlite"
+
+    def __init__(self, directory: str | Path) -> None:
+        self._directory = Path(directory)
+        self._path = self._directory / self.FILE_NAME
+        self._draft = self._path.with_name(f"{self.FILE_NAME}.new")
+        self._lock = StateLock(self._directory)
+        self._mutex = threading.Lock()
+        self._database: sqlite3.Connection | None = None
+        self._epoch = 0
+        self._claimed = False
+
+    def load(self) -> State | None:
+        """Take the lock and read the run; `None` when there is none.  Nothing is written to an existing file.
+
+        Raises:
+            StateError: See its kinds; the file is as it was.
+        """
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot("make", self._directory, error) from error
+        self._lock.acquire()
+        try:
+            return self._load()
+        except BaseException:
+            self.close()
+            raise
+
+    def _load(self) -> State | None:
+        if not self._path.exists():
+            return None
+        check_header(self._path)
+        try:
+            self._database = connect(self._path)
+            self._epoch, state = _read(self._database, self._path)
+        except sqlite3.Error as error:
+            raise trouble("read", self._path, error) from error
+        return state
+
+    def create(self, state: State) -> None:
+        """Save a run that begins.  The file appears whole under its name, or not at all.
+
+        Raises:
+            StateError: The disk could not take it.
+        """
+        try:
+            for stray in self._drafts():
+                stray.unlink(missing_ok=True)
+            draft = connect(self._draft)
+            try:
+                draft.executescript(TABLES)
+                draft.execute("BEGIN IMMEDIATE")
+                draft.execute("INSERT INTO run (id, run_id, epoch) VALUES (1, ?, 1)", (state.run_id,))
+                for prompt in state.prompts:
+                    _write(draft, Prompted(prompt))
+                draft.execute("COMMIT")
+            finally:
+                draft.close()
+            self._draft.replace(self._path)
+            sync_directory(self._directory)
+            self._database = connect(self._path)
+        except sqlite3.Error as error:
+            raise trouble("create", self._path, error) from error
+        except OSError as error:
+            raise cannot("create", self._path, error) from error
+        self._epoch, self._claimed = 1, True
+
+    def _drafts(self) -> Iterator[Path]:
+        return self._directory.glob(f"{self._draft.name}*")
+
+    def commit(self, change: Change) -> None:
+        """Make one change durable, wholly or not at all.
+
+        Raises:
+            StateError: The disk could not take it (`full`, `io`, `read_only`), another process has taken over
+                (`fenced`), or the change contradicts what is recorded (`conflict`).
+        """
+        with self._mutex:
+            database = self._open()
+            try:
+                database.execute("BEGIN IMMEDIATE")
+                self._claim(database)
+                _write(database, change)
+                database.execute("COMMIT")
+            except BaseException as error:
+                _roll_back(database)
+                if isinstance(error, sqlite3.Error):
+                    raise trouble("write", self._path, error) from error
+                raise
+            self._claimed = True
+
+    def _open(self) -> sqlite3.Connection:
+        if self._database is None:
+            raise StateError(f"{str(self._path)!r} is closed", kind="io")
+        return self._database
+
+    def _claim(self, database: sqlite3.Connection) -> None:
+        """Fence: this process writes under an epoch of its own, raised with its first write and checked in every
+        one.
+        """
+        (epoch,) = database.execute("SELECT epoch FROM run").fetchone()
+        if epoch != self._epoch:
+            raise StateError(
+                f"another process has taken over {str(self._path)!r} (epoch {epoch}, ours is {self._epoch}); this one "
+                "wrote nothing and must end",
+                kind="fenced",
+            )
+        if not self._claimed:
+            self._epoch = epoch + 1
+            database.execute("UPDATE run SET epoch = ?", (self._epoch,))
+
+    def close(self) -> None:
+        """Fold the log into the file where possible, and give the lock back."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        self._lock.release()
+
+
+def read_sqlite(path: Path) -> State:
+    """Read a run for people, beside a process that may be writing it: no lock is taken and nothing is changed.
+
+    Raises:
+        StateError: It cannot be read.
+    """
+    check_header(path)
+    try:
+        database = connect(path, read_only=True)
+        try:
+            return _read(database, path)[1]
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise trouble("read", path, error) from error
+
+
+def _read(database: sqlite3.Connection, path: Path) -> tuple[int, State]:
+    (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise StateError(
+            f"{str(path)!r} is damaged ({verdict}); restore it from a backup, or move it away to begin anew",
+            kind="damaged",
+        )
+    return read_rows(database, path)
+
+
+def _roll_back(database: sqlite3.Connection) -> None:
+    try:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+    except sqlite3.Error:
+        return  # SQLite has rolled back by itself, as it does when the disk is full
+
+
+def _write(database: sqlite3.Connection, change: Change) -> None:
+    match change:
+        case Prompted(text):
+            _add_message(database, "prompt", _last_turn(database), to_text(text))
+        case Asked():
+            _add_attempt(database, "asked")
+        case GaveUp():
+            _add_attempt(database, "gave_up")
+        case Answered():
+            _add_answer(database, change)
+        case Started(tool_use_id, at):
+            _change_call(
+                database,
+                "UPDATE call SET state = 'started', starts = starts + 1, started_at = ? WHERE tool_use_id = ? "
+                "AND state IN ('planned', 'started')",
+                (at, tool_use_id),
+            )
+        case ProcessBegan(tool_use_id, process):
+            database.execute(
+                "INSERT INTO process (tool_use_id, pid, began) VALUES (?, ?, ?)",
+                (tool_use_id, process.pid, process.began),
+            )
+        case Settled(tool_use_id, state, result, at):
+            _change_call(
+                database,
+                "UPDATE call SET state = ?, result = ?, is_error = ?, settled_at = ? WHERE tool_use_id = ? "
+                "AND state IN ('planned', 'started')",
+                (state, to_text(result.content), result.is_error, at, tool_use_id),
+            )
+        case Returned():
+            _add_results(database, change)
+
+
+def _add_message(database: sqlite3.Connection, kind: str, turn: int, content: str, *rest: Any) -> None:
+    about, tokens_used, status = rest or (None, None, None)
+    database.execute(
+        "INSERT INTO message (kind, turn, content, about, tokens_used, status, crc32) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (kind, turn, content, about, tokens_used, status, zlib.crc32(content.encode())),
+    )
+
+
+def _add_answer(database: sqlite3.Connection, change: Answered) -> None:
+    turn = _last_turn(database) + 1
+    _add_message(
+        database, "answer", turn, to_text(change.content), to_text(change.about), change.tokens_used, change.status
+    )
+    for call in change.calls:
+        result = None if call.result is None else to_text(call.result.content)
+        is_error = None if call.result is None else call.result.is_error
+        database.execute(
+            "INSERT INTO call (tool_use_id, turn, position, tool, effect, state, is_error, result) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (call.tool_use_id, turn, call.position, call.tool, call.effect, call.state, is_error, result),
+        )
+
+
+def _add_results(database: sqlite3.Connection, change: Returned) -> None:
+    """Save point B, in one transaction with the check that it may be taken."""
+    kind, turn = database.execute("SELECT kind, turn FROM message ORDER BY seq DESC LIMIT 1").fetchone()
+    (calls,) = database.execute("SELECT count(*) FROM call WHERE turn = ?", (turn,)).fetchone()
+    if kind != "answer" or not calls:
+        raise StateError(f"turn {turn} has no results to return, or they were returned already", kind="conflict")
+    marks = ", ".join("?" * len(SETTLED))
+    (left,) = database.execute(
+        f"SELECT count(*) FROM call WHERE turn = ? AND state NOT IN ({marks})",  # noqa: S608 (question marks only)
+        (turn, *sorted(SETTLED)),
+    ).fetchone()
+    if left:
+        raise StateError(f"{left} of {calls} calls of turn {turn} have no result yet", kind="conflict")
+    _add_message(database, "results", turn, to_text({"intervention": change.intervention, "prompt": change.prompt}))
+
+
+def _add_attempt(database: sqlite3.Connection, event: str) -> None:
+    database.execute("INSERT INTO attempt (turn, event) VALUES (?, ?)", (_last_turn(database) + 1, event))
+
+
+def _change_call(database: sqlite3.Connection, statement: str, values: tuple[Any, ...]) -> None:
+    cursor = database.execute(statement, values)
+    if cursor.rowcount != 1:
+        raise StateError(f"the call {values[-1]!r} is settled already, or was never planned", kind="conflict")
+
+
+def _last_turn(database: sqlite3.Connection) -> int:
+    row = database.execute("SELECT turn FROM message ORDER BY seq DESC LIMIT 1").fetchone()
+    return 0 if row is None else int(row[0])
