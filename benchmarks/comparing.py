@@ -2,8 +2,8 @@
 
     python benchmarks/comparing.py
 
-Budgets: 300,000 pairs of 10-call traces a second; 1,000 pairs of 200-call traces at least 100 times faster than DeepDiff
-on the same dictionaries; alignment and drift of two traces of 10,000 calls within 50 ms.
+Budgets: 300,000 pairs of 10-call traces a second; 1,000 pairs of 200-call traces at least 100 times faster than
+DeepDiff on the same dictionaries; alignment and drift of two traces of 10,000 calls within 50 ms.
 """
 
 from __future__ import annotations

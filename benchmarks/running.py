@@ -101,7 +101,8 @@ def main() -> None:
         each = (whole - one) / (count - 1)
         print(f"bare loop, 6 turns                  {loop * 1000:8.2f} ms")
         print(
-            f"case in pytest, 6 turns             {each * 1000:8.2f} ms   {each / loop:.2f} x the bare loop, budget 1.5 x"
+            f"case in pytest, 6 turns             {each * 1000:8.2f} ms   "
+            f"{each / loop:.2f} x the bare loop, budget 1.5 x"
         )
         print(f"{count} cases in pytest               {whole:8.2f} s    budget 10 s for 1,000")
         snapshots = root / "snapshots"

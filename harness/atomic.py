@@ -18,8 +18,8 @@ def write_atomically(path: Path, data: bytes) -> bool:
     """Replace the file at `path` by `data`; a file that holds these bytes already is not touched.
 
     The bytes are on disk before the new file gets its name, and the name is on disk before this returns.  Missing
-    folders are made.  A kill leaves no trace where the file system has unnamed files (Linux); elsewhere it may leave a
-    hidden `.NAME.PID.tmp`, which `remove_strays` removes.
+    folders are made.  A kill may leave a hidden `.NAME.PID.tmp`, which `remove_strays` removes; where the file system
+    has unnamed files (Linux) only in the moment between two system calls.
 
     Returns:
         Whether anything was written.

@@ -65,7 +65,8 @@ class Drift:
     def headline(self) -> str:
         """The first verdicts in one line: what a reader of a test summary sees."""
         phrases = list(self.verdicts.values())
-        more = f"; {len(phrases) - 3} more" if len(phrases) > 3 else ""
+        left = len(phrases) - 3
+        more = f"; {left} more facet{'s' * (left > 1)}" if left > 0 else ""
         return "; ".join(phrases[:3]) + more
 
     @cached_property

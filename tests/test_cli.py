@@ -117,7 +117,7 @@ def test_broken_files_are_bad_input_and_the_others_still_run(project: MiniProjec
     assert outcome.exit_code == 2
     assert "broken.yaml:2:1: unknown key 'promt'" in outcome.output
     assert "same      two\n" in outcome.output
-    assert outcome.output.splitlines()[-1] == "3 cases: 2 same as golden, 1 failed"
+    assert outcome.output.splitlines()[-1] == "3 cases: 2 same as golden, 1 with a broken case file"
 
 
 def test_two_files_for_one_id_are_bad_input(project: MiniProject) -> None:
@@ -126,7 +126,7 @@ def test_two_files_for_one_id_are_bad_input(project: MiniProject) -> None:
     outcome = project.harness("run", "two")
     assert outcome.exit_code == 2
     assert "two.yml" in outcome.output
-    assert outcome.output.splitlines()[-1] == "1 case: 1 failed"
+    assert outcome.output.splitlines()[-1] == "1 case: 1 with a broken case file"
 
 
 def test_a_gate_that_vanished_is_found(project: MiniProject) -> None:

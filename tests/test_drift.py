@@ -368,7 +368,7 @@ def test_the_headline_is_one_line_of_the_worst() -> None:
     drift = compare(GOLDEN, CAUGHT["a write repeated"][0])
     assert drift.headline == (
         "1 more write: `send_email` (1 → 2); 1 more call (7 → 8, +14%): `send_email`; "
-        "`send_email` repeated with the same arguments once (golden: never); 2 more"
+        "`send_email` repeated with the same arguments once (golden: never); 2 more facets"
     )
 
 

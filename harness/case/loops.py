@@ -124,11 +124,16 @@ def in_own_loop(make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 def _apart(work: Callable[[], Any]) -> Any:
     """Do `work` where no event loop is running: here, or else in a thread."""
+    return _in_thread(work) if _loop_is_running() else work()
+
+
+def _loop_is_running() -> bool:
+    # A function of its own: what `work` raises must not carry this RuntimeError as its context.
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return work()
-    return _in_thread(work)
+        return False
+    return True
 
 
 def _run(loop: Callable[..., Any], binding: Binding, within: Callable[[], AbstractContextManager[Any]]) -> Any:

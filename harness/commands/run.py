@@ -91,7 +91,7 @@ def _run(
             except CaseError as problem:
                 broken += 1
                 progress.show(lambda problem=problem: click.echo(str(problem)))
-                results.append({"case": case, "verdict": "failed", "headline": "the case file is wrong"})
+                results.append({"case": case, "verdict": "broken", "headline": "the case file is wrong"})
             else:
                 results.append({"case": case, "verdict": verdict.status, "headline": verdict.headline})
                 if not verdict.passed:

@@ -187,7 +187,7 @@ def test_the_cause_of_a_drift_comes_first(accepted: MiniProject) -> None:
     accepted.edit(CASE, REFUND, REFUND * 2)
     assert accepted.pytest().section("case refund")[:4] == [
         "drift: 1 more write: `refund` (1 → 2); 1 more call (3 → 4, +33%): `refund`; "
-        "`refund` repeated with the same arguments once (golden: never); 2 more",
+        "`refund` repeated with the same arguments once (golden: never); 2 more facets",
         "",
         "cause   the prompt changed",
         "writes         1 more write: `refund` (1 → 2)",

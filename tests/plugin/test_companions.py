@@ -80,6 +80,16 @@ def test_an_update_that_never_succeeds_writes_nothing(shop: MiniProject) -> None
     ]
 
 
+def test_what_an_earlier_attempt_said_is_withdrawn(shop: MiniProject) -> None:
+    """An attempt that ends without a verdict does not inherit the one before: neither its drift nor its pass."""
+    counting(shop, "7")
+    shop.pytest("--update-golden")
+    counting(shop, "8 if attempt == 1 else __import__('pytest').fail('gave up')")
+    outcome = shop.pytest("--reruns", "1")
+    assert (outcome.exit_code, outcome.summary, attempts(shop)) == (1, ["1 case: 1 failed"], 2)
+    assert shop.harness("run", "--verify").output == "refund: failed\n"
+
+
 RERUN_TEST = """\
 from pathlib import Path
 from harness import Recorder

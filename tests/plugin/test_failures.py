@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
 
+import harness
+from harness.report.failure import user_traceback
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.testing import MiniProject, Outcome
 
 DRIFT = "drift: `read_policy` (call 2) failed (golden: succeeded)"
@@ -143,11 +149,19 @@ def test_what_ends_the_process_elsewhere_is_a_failed_case(
     assert outcome.summary == ["2 cases: 2 failed"]
 
 
-def test_a_package_whose_name_begins_like_ours_is_shown(accepted: MiniProject) -> None:
+def test_a_package_whose_name_begins_like_ours_is_shown() -> None:
     """Frames are left out by package, not by how their paths begin."""
-    accepted.write({"harness_demo/__init__.py": "", "harness_demo/loop.py": "def run(client):\n    raise OSError(5)\n"})
-    accepted.edit("cases/refund.yaml", "loop:run", "harness_demo.loop:run")
-    assert traceback_of(accepted.pytest(), accepted)[1] == '  File "ROOT/harness_demo/loop.py", line 2, in run'
+    ours = Path(harness.__file__).parent
+    shown = {}
+    for file in (f"{ours}_demo/loop.py", f"{ours}/loop.py"):
+        space: dict[str, Callable[[], None]] = {}
+        exec(compile("def loop(): raise OSError(5)", file, "exec"), space)
+        with pytest.raises(OSError, match="5") as caught:
+            space["loop"]()
+        shown[file] = [line for line in user_traceback(caught.value) if line.startswith("  File")]
+    here = shown[f"{ours}/loop.py"]
+    assert len(here) == 1, "the frame of this test alone"
+    assert shown[f"{ours}_demo/loop.py"] == [*here, f'  File "{ours}_demo/loop.py", line 1, in loop']
 
 
 def test_what_the_loop_printed_is_shown_with_its_failure(drifting: MiniProject) -> None:

@@ -87,9 +87,9 @@ def test_a_skipped_case_keeps_its_golden(three: MiniProject) -> None:
     assert outcome.summary == [
         "3 cases: 1 skipped, 2 accepted",
         f"accepted  {GOLDEN}  1 write fewer: `refund` (1 → 0); 1 call fewer (3 → 2, -33%): `refund`; "
-        "turns 4 → 3 (-25%); 1 more",
+        "turns 4 → 3 (-25%); 1 more facet",
         "accepted  golden_traces/returns/late.json  1 write fewer: `refund` (1 → 0); "
-        "1 call fewer (3 → 2, -33%): `refund`; turns 4 → 3 (-25%); 1 more",
+        "1 call fewer (3 → 2, -33%): `refund`; turns 4 → 3 (-25%); 1 more facet",
         "kept      golden_traces/sale.json  Skipped: unconditional skip",
     ]
 
@@ -100,7 +100,7 @@ def test_an_expected_failure_keeps_its_golden(three: MiniProject) -> None:
     outcome = three.pytest("cases/sale.yaml")
     assert (outcome.exit_code, outcome.summary) == (0, ["1 case: 1 drifted"])
     outcome = three.pytest("cases/sale.yaml", "--update-golden")
-    reason = "1 write fewer: `refund` (1 → 0); 1 call fewer (3 → 2, -33%): `refund`; turns 4 → 3 (-25%); 1 more"
+    reason = "1 write fewer: `refund` (1 → 0); 1 call fewer (3 → 2, -33%): `refund`; turns 4 → 3 (-25%); 1 more facet"
     assert (outcome.exit_code, outcome.changed) == (0, {})
     assert outcome.summary == [
         "1 case: 1 drifted",
