@@ -33,7 +33,7 @@ from harness.agent.ledger import (
     timed_out_result,
     unknown_result,
 )
-from harness.agent.requests import answered, next_request, unfit
+from harness.agent.requests import answered, next_request, not_executed, unfit
 from harness.agent.results import ToolResult, error_result, scrub
 from harness.agent.state import (
     Asked,
@@ -177,6 +177,11 @@ def _no_answer(state: State, lost: Lost, attempts: int) -> NoAnswerError:
 
 def _settle(state: State, plan: Plan) -> Steps:
     """Give every pending call its one truthful result: by running it, from the ledger, or by a verdict."""
+    if state.status is not None:  # the response that asks for them has ended the run
+        for call in state.pending:
+            if not call.settled:
+                yield from _commit(state, Settled(call.tool_use_id, "failed", not_executed(state), plan.now()))
+        return
     orphaned = tuple(call for call in state.pending if call.state == "started" and call.processes)
     if orphaned:
         yield EndProcesses(orphaned)

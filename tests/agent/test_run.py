@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import threading
 import time
@@ -13,7 +14,18 @@ from typing import Any
 import anthropic
 import pytest
 
-from harness.agent import NoAnswerError, Progress, StateError, Tool, ToolError, arun, run, run_process, tool
+from harness.agent import (
+    NoAnswerError,
+    Progress,
+    StateError,
+    Tool,
+    ToolError,
+    arun,
+    run,
+    run_process,
+    start_process,
+    tool,
+)
 from harness.errors import LoopError
 from harness.model.local import LocalModel
 from harness.model.script import Script
@@ -265,6 +277,19 @@ class TestCalls:
         release.set()
         ((content, is_error),) = results(result.messages)
         assert (result.status, is_error, content.startswith(said)) == ("completed", True, True)
+
+    def test_the_command_of_a_call_that_takes_too_long_is_ended(self, play: Any) -> None:
+        """The loop does not stop waiting for a tool and leave its command running."""
+        started = []
+
+        @tool(timeout=0.2)
+        def shell() -> None:
+            with start_process(["sleep", "30"]) as process:
+                started.append(process)
+                process.wait()
+
+        play([{"call": {"shell": {}}}, DONE], toolset=[shell])
+        assert started[0].wait(5) == -signal.SIGTERM
 
     def test_async_tools_share_one_event_loop(self, play: Any) -> None:
         """A connection that an async tool opened is still good at its next call, also beside others, in `run`."""
