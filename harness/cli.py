@@ -11,9 +11,9 @@ import click
 from harness import __version__
 from harness.errors import HarnessError
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main"]
 
-_COMMANDS: Final = ("accept", "demo", "init", "prune", "run", "schema", "show")
+COMMANDS: Final = ("accept", "demo", "init", "prune", "run", "schema", "show")
 
 _HELP: Final = """\
 Trajectory regression tests for tool-using agents.
@@ -34,10 +34,10 @@ class _Commands(click.Group):
     """Finds a subcommand in `harness.commands` when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (the interface of click)
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"harness.commands.{cmd_name}").command
         return command

@@ -18,6 +18,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.errors import NormalizeError
@@ -31,17 +32,19 @@ __all__ = ["DIGEST_KEY_VARIABLE", "Normalizer", "digest_key", "key_fingerprint"]
 
 DIGEST_KEY_VARIABLE: Final = "HARNESS_DIGEST_KEY"
 
+MAX_NAMES: Final = 4096  # object keys remembered; they repeat from call to call
+
 MAX_DEPTH: Final = 2000  # deeper than any tool input, and far from quadratic cost in the set of enclosing objects
 
-_encode: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+_encode: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _encode_string: Final = json.encoder.encode_basestring
 
-# What the C encoder writes in another way than the exact writer: integral floats, NaN and the infinities.
-_ENCODED_OTHERWISE: Final = tuple(
-    re.compile(pattern).search for pattern in (r"\.0(?:[,}\]]|$)", r"\+(?<=e\+)", r"NaN", r"Infinity")
-)
+_DROPPED: Final = "\0dropped"  # told by identity; no object key is this very string
+
+# What the C encoder writes in another way than the exact writer: integral floats.
+_ENCODED_OTHERWISE: Final = tuple(re.compile(pattern).search for pattern in (r"\.0(?:[,}\]]|$)", r"\+(?<=e\+)"))
 # Keys that the C encoder may have made from numbers, booleans or None: it sorts them before it converts them.
-_CONVERTED_KEY: Final = r"-?\d[^\"]*|true|false|null|-Infinity"
+_CONVERTED_KEY: Final = r"-?\d[^\"]*|true|false|null"
 
 
 def digest_key() -> bytes | None:
@@ -97,6 +100,8 @@ class Normalizer:
             re.compile(f'"(?:{names})":').search,
             *_ENCODED_OTHERWISE,
         )
+        self._names: dict[str, str] = {}
+        self._hash = _sha256 if key is None else partial(_hmac_sha256, key)
         # A project's own expression may look for what JSON escapes, or use anchors: no search in a text can decide.
         self._shortcut = self._volatile.gated
 
@@ -182,15 +187,9 @@ class Normalizer:
         return digest, {"input": digest[:8]}
 
     def _digest_members(self, arguments: Mapping[Any, Any]) -> tuple[str, dict[str, str]]:
-        texts = {name: self._write(member, (arguments,)) for name, member in self._named(arguments)}
+        texts = {name: self._write(member, frozenset((id(arguments),))) for name, member in self._named(arguments)}
         text = "{" + ",".join([f"{_encode_string(name)}:{value}" for name, value in texts.items()]) + "}"
         return self._hash(text)[:12], {name: self._hash(value)[:8] for name, value in texts.items()}
-
-    def _hash(self, text: str) -> str:
-        data = text.encode("utf-8", "surrogatepass")
-        if self.key is not None:
-            return hmac.digest(self.key, data, "sha256").hex()
-        return hashlib.sha256(data).hexdigest()
 
     def _suspicious(self, text: str) -> bool:
         """Whether the C encoder's text may differ from the exact writer's.  May err towards True only."""
@@ -199,52 +198,80 @@ class Normalizer:
                 return True
         return not (text.isascii() or unicodedata.is_normalized("NFC", text))
 
-    def _write(self, value: object, enclosing: tuple[object, ...] = ()) -> str:
+    def _write(self, value: object, enclosing: frozenset[int] = frozenset()) -> str:
         """The exact writer.  Iterative over nested lists and objects, so that depth cannot overflow the stack."""
         out: list[str] = []
         # What is still to do, last first: a finished text, or a value; and the ids of what encloses it.
-        todo: list[tuple[bool, Any, frozenset[int]]] = [(False, value, frozenset(map(id, enclosing)))]
+        todo: list[tuple[bool, Any, frozenset[int]]] = [(False, value, enclosing)]
         while todo:
             finished, item, above = todo.pop()
             if finished:
                 out.append(item)
                 continue
-            content = opened(item)
-            if not isinstance(content, Mapping | list | tuple | AbstractSet):
-                out.append(self._scalar(content))
-            elif id(item) in above:
-                out.append('"<recursion>"')
-            elif len(above) >= MAX_DEPTH:
-                out.append('"<deep>"')
-            elif isinstance(content, Mapping):
-                inside = above | {id(item)}
-                out.append("{")
-                todo.append((True, "}", above))
-                for index, (name, member) in reversed(list(enumerate(self._named(content)))):
-                    todo.append((False, member, inside))
-                    todo.append((True, ("," if index else "") + _encode_string(name) + ":", inside))
-            elif isinstance(content, AbstractSet):
-                inside_set = (*enclosing, item)
-                out.append("[" + ",".join(sorted(self._write(member, inside_set) for member in content)) + "]")
+            kind = type(item)
+            if kind is str:
+                out.append(_encode_string(self._volatile.replaced(item)))
+                continue
+            content = item if kind is dict or kind is list or kind is int else opened(item)
+            if isinstance(content, Mapping | list | tuple | AbstractSet):
+                if id(item) in above:
+                    out.append('"<recursion>"')
+                elif len(above) >= MAX_DEPTH:
+                    out.append('"<deep>"')
+                else:
+                    self._open(content, item, above, out, todo)
             else:
-                inside = above | {id(item)}
-                out.append("[")
-                todo.append((True, "]", above))
-                for index in range(len(content) - 1, -1, -1):
-                    todo.append((False, content[index], inside))
-                    if index:
-                        todo.append((True, ",", inside))
+                out.append(self._scalar(content))
         return "".join(out)
+
+    def _open(
+        self,
+        content: Mapping[Any, Any] | list[Any] | tuple[Any, ...] | AbstractSet[Any],
+        item: object,
+        above: frozenset[int],
+        out: list[str],
+        todo: list[tuple[bool, Any, frozenset[int]]],
+    ) -> None:
+        """Write how a holder begins, and leave its members and its end to do."""
+        inside = above | {id(item)}
+        if isinstance(content, Mapping):
+            out.append("{")
+            todo.append((True, "}", above))
+            for index, (name, member) in reversed(list(enumerate(self._named(content)))):
+                todo.append((False, member, inside))
+                todo.append((True, ("," if index else "") + _encode_string(name) + ":", inside))
+        elif isinstance(content, AbstractSet):
+            out.append("[" + ",".join(sorted(self._write(member, inside) for member in content)) + "]")
+        else:
+            out.append("[")
+            todo.append((True, "]", above))
+            for index in range(len(content) - 1, -1, -1):
+                todo.append((False, content[index], inside))
+                if index:
+                    todo.append((True, ",", inside))
 
     def _named(self, value: Mapping[Any, Any]) -> list[tuple[str, object]]:
         """The members of an object that stay, under their written names, in order.
 
         Names that become equal (two UUIDs as keys) are told apart by the order of their values.
         """
-        named = [(self._volatile.replaced(name_text(key)), one) for key, one in value.items() if not self._drops(key)]
+        named: list[tuple[str, object]] = []
+        for key, member in value.items():
+            name = self._names.get(key) if type(key) is str else self._written_name(key)
+            if name is None:
+                name = self._written_name(key)
+                if len(self._names) < MAX_NAMES:
+                    self._names[key] = name
+            if name is not _DROPPED:
+                named.append((name, member))
         if len({name for name, _ in named}) < len(named):
             named = self._numbered(named)
         return sorted(named, key=lambda pair: pair[0])
+
+    def _written_name(self, key: object) -> str:
+        if isinstance(key, str) and unicodedata.normalize("NFC", key) in self._dropped:
+            return _DROPPED
+        return self._volatile.replaced(name_text(key))
 
     def _numbered(self, named: list[tuple[str, object]]) -> list[tuple[str, object]]:
         by_name: dict[str, list[object]] = {}
@@ -263,9 +290,6 @@ class Normalizer:
                 numbered.append((f"{name}<#{number}>", member))
         return numbered
 
-    def _drops(self, key: object) -> bool:
-        return isinstance(key, str) and unicodedata.normalize("NFC", key) in self._dropped
-
     def _scalar(self, value: object) -> str:
         if value is None or value is True or value is False:
             return _encode(value)
@@ -277,3 +301,11 @@ class Normalizer:
         if isinstance(value, bytes | bytearray | memoryview):
             return _encode_string(f"<bytes {self._hash(bytes(value).hex())[:12]}>")
         return _encode_string(self._volatile.replaced(described(value)))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _hmac_sha256(key: bytes, text: str) -> str:
+    return hmac.digest(key, text.encode("utf-8", "surrogatepass"), "sha256").hex()

@@ -97,7 +97,9 @@ class Volatile:
         names = "|".join(sorted({*PLACEHOLDERS, *patterns}))
         self._placeholder = re.compile(f"<(?:{names}|{_WRITTEN})>")
         self.gates: tuple[Search, ...] = tuple(dict.fromkeys(gate for rule in self._rules for gate in rule.gates))
-        self.gated = not patterns
+        ungated = [rule.expression.search for rule in self._rules if not rule.gates]
+        self._searches: tuple[Search, ...] = (*ungated, *self.gates)
+        self.gated = not ungated
 
     def replaced(self, text: str) -> str:
         """The text in NFC with each volatile part replaced by its placeholder; placeholders stay as they are.
@@ -109,11 +111,19 @@ class Volatile:
             text = unicodedata.normalize("NFC", text)
         while True:
             before = text
-            for rule in self._rules:
-                if not rule.gates or any(gate(text) for gate in rule.gates):
-                    text = self._apply(rule, text)
+            if self._found(text):
+                for rule in self._rules:
+                    if not rule.gates or any(gate(text) for gate in rule.gates):
+                        text = self._apply(rule, text)
             if text == before:
                 return text
+
+    def _found(self, text: str) -> bool:
+        """Whether any rule could apply.  Most texts end here: nearly all of the cost of a text is these searches."""
+        for search in self._searches:  # noqa: SIM110 (any() over a generator costs twice as much)
+            if search(text):
+                return True
+        return False
 
     def _apply(self, rule: _Rule, text: str) -> str:
         if "<" not in text:

@@ -39,6 +39,10 @@ _CUMULATIVE = frozenset(
 _APPENDED = {"input_json_delta": "input", "text_delta": "text", "thinking_delta": "thinking"}
 """The field of the block that a kind of delta grows."""
 
+_CUT_SHORT = ("max_tokens", "model_context_window_exceeded")
+"""With these the model had to stop where it was, even in the middle of a tool's input, with no `content_block_stop`
+after it (SDK: tests/lib/streaming/fixtures/incomplete_partial_json_response.txt)."""
+
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ENCODE_ASCII = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -61,6 +65,7 @@ class MessageReader:
         "_skip_newline",
         "_stopped",
         "_tail",
+        "_unparsed",
         "error",
     )
 
@@ -71,6 +76,7 @@ class MessageReader:
         self._stopped = False
         # Index of an open block -> field -> pieces, joined when the block stops: `+=` on a string is quadratic.
         self._open: dict[int, dict[str, list[str]]] = {}
+        self._unparsed = False
         self._tail = bytearray()
         self._skip_newline = False
         self._event = b""
@@ -92,14 +98,20 @@ class MessageReader:
 
         Anything less must not be acted on: the SDK returns a truncated stream as a message with partial tool input.
         """
-        return (
-            self._stopped
-            and not self._broken
-            and self.error is None
-            and not self._open
-            and self._message is not None
-            and self._message.get("stop_reason") is not None
-        )
+        return self._ended() and not self._open and not self._unparsed
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the stream is whole and the message is not, since the model reached a limit inside its last block.
+
+        Asking again would give the same, so it is the answer, with its `stop_reason`; no call in it may be executed.
+        """
+        unfinished = bool(self._open) or self._unparsed
+        return unfinished and self._ended() and (self._message or {}).get("stop_reason") in _CUT_SHORT
+
+    def _ended(self) -> bool:
+        whole = self._stopped and not self._broken and self.error is None
+        return whole and self._message is not None and self._message.get("stop_reason") is not None
 
     def feed(self, chunk: bytes) -> None:
         """Takes the next bytes of the stream.  Lines end in LF, CRLF or CR; an unfinished event is held back."""
@@ -157,8 +169,10 @@ class MessageReader:
 
     def _take_message_start(self, event: Json) -> None:
         message = event["message"]
-        if self._message is not None or message["content"] != []:
-            raise ValueError("a second message_start, or one with content")
+        if self._message is not None or not isinstance(message["content"], list):
+            raise ValueError("a second message_start, or one without content")
+        # Mostly empty.  When code in the API's own sandbox calls a tool (programmatic tool calling), the answer has
+        # nothing to stream: content and stop_reason come here, whole, and `message_stop` follows at once.
         self._message = message
 
     def _take_block_start(self, event: Json) -> None:
@@ -193,7 +207,11 @@ class MessageReader:
         pieces = self._open.pop(index)
         self._join_text(index, pieces)
         if text := "".join(pieces.get("input", ())):
-            self._started()["content"][index]["input"] = json.loads(text)
+            value = _parse(text)
+            if isinstance(value, dict):
+                self._started()["content"][index]["input"] = value
+            else:
+                self._unparsed = True
 
     def _take_message_delta(self, event: Json) -> None:
         message, delta, usage = self._started(), event["delta"], event.get("usage")
@@ -288,12 +306,12 @@ def to_json(value: object) -> bytes:
         return _ENCODE_ASCII(value).encode()
 
 
-def _parse(data: bytes) -> Any:
+def _parse(data: bytes | str) -> Any:
     """The JSON value, or the text itself where it is none."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        return data.decode("utf-8", "replace")
+        return data if isinstance(data, str) else data.decode("utf-8", "replace")
 
 
 def _unfold(block: Mapping[str, Any]) -> tuple[Json, list[Json]]:

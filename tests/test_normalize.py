@@ -201,6 +201,14 @@ def test_recursion_and_depth_give_a_clear_mark() -> None:
     loop: list[object] = [1]
     loop.append({"again": loop})
     assert DEFAULT.normalize(loop) == [1, {"again": "<recursion>"}]
+
+    @dataclasses.dataclass(eq=False)
+    class Node:
+        friends: set[object]
+
+    node = Node(set())
+    node.friends.add(node)
+    assert DEFAULT.normalize(node) == {"friends": ["<recursion>"]}
     deep: object = "bottom"
     for _ in range(50_000):
         deep = [deep]

@@ -14,6 +14,7 @@ from harness.commands.common import complete_case, echo_lines, project_option, s
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.errors import Problem
     from harness.gate import Gate, Verdict
     from harness.project import Project
     from harness.report.lines import Line
@@ -69,14 +70,16 @@ def _verify(project: Project) -> int:
 def _run(
     project: Project, wanted: tuple[str, ...], update: bool, exitfirst: bool, min_cases: int, verbose: bool
 ) -> int:
-    from harness.case.ids import find_cases
+    from harness.case.ids import find_cases, find_collisions
     from harness.errors import CaseError
     from harness.gate import Gate
     from harness.report.failure import failure_lines
     from harness.report.lines import Line
     from harness.report.summary import summary_lines
 
-    files = {path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)}
+    paths = find_cases(project.cases)
+    collisions = find_collisions(paths, project.cases)
+    files = {path.relative_to(project.cases).with_suffix("").as_posix(): path for path in paths}
     chosen = select(wanted, list(files), project)
     gate = Gate(project, update=update)
     results: list[dict[str, str]] = []
@@ -84,7 +87,7 @@ def _run(
     with _Progress(len(chosen)) as progress:
         for case in chosen:
             try:
-                verdict, error, printed = _judge(files[case], project, gate)
+                verdict, error, printed = _judge(files[case], collisions.get(files[case]), project, gate)
             except CaseError as problem:
                 broken += 1
                 progress.show(lambda problem=problem: click.echo(str(problem)))
@@ -124,10 +127,16 @@ def _printed(text: str) -> list[Line]:
     return [Line(""), Line("the loop printed:", "faint"), *(Line(f"  {one}", "faint") for one in text.splitlines())]
 
 
-def _judge(path: Path, project: Project, gate: Gate) -> tuple[Verdict, BaseException | None, str]:
+def _judge(
+    path: Path, collision: Problem | None, project: Project, gate: Gate
+) -> tuple[Verdict, BaseException | None, str]:
+    from harness.case.ids import shown_path
     from harness.case.load import load_case
     from harness.case.run import run_case
+    from harness.errors import CaseError
 
+    if collision:
+        raise CaseError(shown_path(path), [collision])
     case = load_case(path, project.cases)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):

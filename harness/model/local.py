@@ -193,7 +193,7 @@ class LocalModel:
             "output_tokens": max(1, len(to_json(answer.content)) // _CHARACTERS),
             "service_tier": "standard",
         }
-        message = {
+        return {
             "id": answer.message_id,
             "type": "message",
             "role": "assistant",
@@ -201,11 +201,9 @@ class LocalModel:
             "content": list(answer.content),
             "stop_reason": answer.stop_reason,
             "stop_sequence": answer.stop_sequence,
+            "stop_details": answer.stop_details,
             "usage": {**usage, **answer.usage},
         }
-        if answer.stop_details is not None:
-            message["stop_details"] = dict(answer.stop_details)
-        return message
 
     def _count(self, request: Request, *, beta: bool, size: int) -> Reply:
         violation = check_shape(request, beta=beta, counting=True)

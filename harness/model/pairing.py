@@ -2,7 +2,8 @@
 
 They are checked on turns, after consecutive messages of one role were merged, and in the order of `RULES`; the first
 one broken is reported, as the API reports one error a response (that order is from memory [M]).  Tags as in PROTOCOL:
-[I] a public issue, [D] documentation, [S] the SDK's source, [M] memory, unverified.
+[I] a public issue, [D] documentation, [S] the SDK's source, [M] memory, unverified; and [R] traffic of the API,
+recorded in a public repository's tests.
 """
 
 from __future__ import annotations
@@ -97,9 +98,13 @@ def block_roles(_request: Mapping[str, Any], turns: Sequence[Turn], _facts: Fact
 
 
 def unique_ids(_request: Mapping[str, Any], turns: Sequence[Turn], _facts: Facts) -> str | None:
-    """[I] claude-code#21317: over the whole request."""
-    seen = set()
+    """[I] claude-code#21317, within one message.
+
+    An id that comes back in a later message, answered there again, is accepted: [R] pydantic-ai,
+    test_cross_provider_capability_replay (from Gemini to claude-sonnet-4-5).
+    """
     for turn in turns:
+        seen = set()
         for placed in turn.uses:
             if placed.block["id"] in seen:
                 return f"{placed.path}: `tool_use` ids must be unique"

@@ -69,7 +69,8 @@ def locate(script: Script, turns: Sequence[Turn]) -> Place:
         except OffScriptError as problem:
             latest = all(later.role == "user" for later in turns[number + 1 :])
             return Place((), walk.answered, walk.last, False, walk.thinking if latest else None, problem)
-    paused = turns[-1].role == "assistant" and walk.last is not None and walk.last.stop_reason == "pause_turn"
+    answered_last = bool(turns) and turns[-1].role == "assistant"
+    paused = answered_last and walk.last is not None and walk.last.stop_reason == "pause_turn"
     return Place(tuple(walk.frames), walk.answered, walk.last, paused, walk.thinking, None)
 
 
@@ -208,18 +209,30 @@ def _difference(given: Block, sent: Mapping[str, Any]) -> str:
     if given["type"] != sent.get("type"):
         return f"expected {_described(given)}, found {_described(sent)}"
     field = _changed_field(given, sent) or "type"
+    what = f"`{field}` of {_described(given, with_text=False)}"
+    if field == "input":
+        return f"{what} came back with {_other_arguments(given['input'], sent.get('input'))}"
     expected, found = _window(given.get(field), sent.get(field))
-    return f"`{field}` of {_described(given, with_value=False)} was {expected}, and came back as {found}"
+    return f"{what} was {expected}, and came back as {found}"
 
 
-def _described(block: Mapping[str, Any], *, with_value: bool = True) -> str:
+def _described(block: Mapping[str, Any], *, with_text: bool = True) -> str:
+    """A block for people.  The arguments of a call are not told: what is said here ends in traces and reports."""
     kind = block.get("type")
     if kind in {"tool_use", "server_tool_use"}:
-        value = f" with {_shortened(_written(block.get('input')))}" if with_value else ""
-        return f"{kind} `{block.get('name')}`{value}"
+        return f"{kind} `{block.get('name')}`"
     text = block.get("text") if kind == "text" else block.get("thinking") if kind == "thinking" else None
-    value = f" {_shortened(_written(text))}" if with_value and text is not None else ""
+    value = f" {_shortened(_written(text))}" if with_text and text is not None else ""
     return f"a {kind} block{value}"
+
+
+def _other_arguments(given: object, sent: object) -> str:
+    """The names of the arguments that are not what they were."""
+    if not isinstance(given, dict) or not isinstance(sent, dict):
+        return "something else"
+    missing = object()
+    names = [name for name in {**given, **sent} if not same_json(given.get(name, missing), sent.get(name, missing))]
+    return "other " + ", ".join(f"`{name}`" for name in names)
 
 
 def _window(expected: object, found: object) -> tuple[str, str]:
