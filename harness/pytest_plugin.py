@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["golden_trace"]
 
 _SUFFIXES: Final = (".yaml", ".yml")
-_FOLDERS: Final = ("cases", "golden_traces", "artifacts")
+_FOLDERS: Final = {"cases": "cases", "golden_traces": "golden_traces", "artifacts": ".harness"}
 _FAILURE: Final = "harness_failure"
 
 # Folders that pytest passes over by their names alone, hidden ones apart.  Each is a fine name for a folder of cases.
@@ -50,10 +50,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="accept what the selected cases do now: write their golden traces and list what changed; "
         "never touches others, never deletes",
     )
-    for folder in _FOLDERS:
+    for folder, default in _FOLDERS.items():
         parser.addini(
             f"harness_{folder}",
-            f"folder of the harness's {folder}, relative to this file (default: {folder!r}, or [tool.harness])",
+            f"folder of the harness's {folder}, relative to this file (default: {default!r}, or [tool.harness])",
             type="string",
             default=None,
         )

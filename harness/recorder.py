@@ -86,9 +86,9 @@ class Recorder:
         if message is not None:
             self._tape.guarded(self._tape.take_turn, None, message)
 
-    def intervened(self, verdict: str, detector: str) -> None:
-        """Record a verdict of the stuck-loop guard that the loop acted on, after the current turn."""
-        self._tape.intervene(verdict, detector)
+    def intervened(self, verdict: str, detector: str, turn: int | None = None) -> None:
+        """Record a verdict of the stuck-loop guard that the loop acted on, after `turn` or the current one."""
+        self._tape.intervene(verdict, detector, turn)
 
     def trace(self, problems: Iterable[str] = ()) -> Trace:
         """The trace of what was recorded so far.

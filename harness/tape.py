@@ -197,10 +197,10 @@ class Tape:
         with self._lock:
             self._faults.append(what)
 
-    def intervene(self, verdict: str, detector: str) -> None:
-        """The loop acted on a verdict, after the current turn."""
+    def intervene(self, verdict: str, detector: str, turn: int | None = None) -> None:
+        """The loop acted on a verdict, after `turn` or the current one."""
         with self._lock:
-            self._interventions.append(Intervention(len(self._turns), verdict, detector))
+            self._interventions.append(Intervention(len(self._turns) if turn is None else turn, verdict, detector))
 
     def trace(self, case: str, writes: frozenset[str] | None, problems: Iterable[str]) -> Trace:
         """All of it as a trace; the calls of a response stand in the order of its blocks, however they ended."""

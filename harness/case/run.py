@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from harness.normalize import Normalizer, digest_key
 from harness.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import anthropic
@@ -138,6 +139,8 @@ class _Session:
 
     def result(self, value: Any, error: BaseException | None, blocked: list[str]) -> Run:
         """The run, judged."""
+        for one in _interventions(value):
+            self.recorder.intervened(one["verdict"], one["detector"], turn=one["turn"])
         trace = self.recorder.trace()
         causes = [f"the run tried to reach {target}, and may not leave this machine" for target in blocked]
         causes += fault_lines(self.model.faults)
@@ -217,6 +220,13 @@ class _Session:
             self.last = (request, message)
         if self.serves:
             self.recorder.exchange(request, message)
+
+
+def _interventions(value: Any) -> list[Mapping[str, Any]]:
+    """What the guard did, as the durable loop's result has it, or any result with the same attribute."""
+    given = getattr(value, "interventions", None)
+    entries = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list | tuple) else []
+    return [one for one in entries if {"turn", "verdict", "detector"} <= one.keys()]
 
 
 def _normalizer(project: Project, case: Case, directory: Path | None) -> Normalizer:

@@ -13,6 +13,7 @@ from harness.model.conversation import turns_of
 from harness.model.protocol import Facts, Violation, check_pairs, check_shape, parse_body
 from harness.model.reply import error_reply, failed_reply, json_reply, message_reply
 from harness.model.steps import Answer, Fail, identifier
+from harness.model.threads import Threads
 from harness.model.walk import locate, place_name
 from harness.wire import to_json
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from harness.model.reply import Reply
     from harness.model.script import Script
     from harness.model.steps import Step
-    from harness.model.walk import Place
+from harness.model.walk import Place
 
 __all__ = ["FaultKind", "LocalModel", "ModelFault", "Observer"]
 
@@ -86,6 +87,7 @@ class LocalModel:
         self._context_window = context_window
         self._prefill = prefill
         self._signatures = script.signatures()
+        self._threads = Threads()
         self._lock = threading.Lock()
 
     def handle(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply:
@@ -122,6 +124,17 @@ class LocalModel:
     def _respond(self, request: Request, *, beta: bool, size: int) -> Reply:
         if violation := check_shape(request, beta=beta):
             return self._refuse(request, violation)
+        whole = self._threads.whole(request)
+        if whole is None:
+            previous = request["thread"]["previous_message_id"]
+            self._observe(request, None)
+            return error_reply(
+                404,
+                f"thread not found: {previous}",
+                identifier("req_", self._script.digest, previous),
+                details={"error_code": "thread_not_found"},
+            )
+        request = whole
         turns = turns_of(request["messages"])
         place = locate(self._script, turns)
         tokens = _tokens(request, size)
@@ -154,6 +167,7 @@ class LocalModel:
             if undefined := _undefined(answer, request):
                 return self._lost(request, "off_script", undefined)
             message = self._message(answer, request, tokens)
+            self._threads.keep(request, message)
             self._observe(request, message)
             return message_reply(message, self._request_id(step, place), stream=stream)
         count = f"{place.answered} answer{'' if place.answered == 1 else 's'}"

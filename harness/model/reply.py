@@ -58,14 +58,22 @@ def json_reply(status: int, value: object, request_id: str, headers: Mapping[str
 
 
 def error_reply(
-    status: int, message: str, request_id: str, *, kind: str | None = None, retry_after: float | None = None
+    status: int,
+    message: str,
+    request_id: str,
+    *,
+    kind: str | None = None,
+    retry_after: float | None = None,
+    details: Mapping[str, Any] | None = None,
 ) -> Reply:
     """An error envelope, as the API writes it.
 
     Where the SDK would retry and the script names no `retry_after`, `retry-after-ms: 1` keeps it from sleeping for
     seconds: the header is one that it obeys, and no wait is part of what a test can see.
     """
-    error = {"type": kind or ERROR_TYPES[status], "message": message}
+    error: dict[str, Any] = {"type": kind or ERROR_TYPES[status], "message": message}
+    if details is not None:
+        error["details"] = details
     envelope = {"type": "error", "error": error, "request_id": request_id}
     if retry_after is not None:
         return json_reply(status, envelope, request_id, {"retry-after": f"{retry_after:g}"})

@@ -154,6 +154,17 @@ def test_hidden_files_and_what_is_ignored_stay_out(shop: MiniProject) -> None:
     assert collected(shop, "--ignore-glob", "cases/bu*") == [refund]
 
 
+@pytest.mark.parametrize(("name", "legal"), [("a b", "a-b"), ("x[1]", "x-1"), ("aux", "aux-case"), ("dot.", "dot")])
+def test_a_name_that_cannot_be_an_id_is_refused_with_another(accepted: MiniProject, name: str, legal: str) -> None:
+    """Names that would not work in a node id, or as a file elsewhere, fail with one that does, and stop no other."""
+    accepted.write({f"cases/{name}.yaml": accepted.read("cases/refund.yaml")})
+    outcome = accepted.pytest("--update-golden")
+    assert (outcome.exit_code, outcome.changed) == (1, {})
+    assert outcome.section(f"case {name}")[0].startswith(f"cases/{name}.yaml: {name!r} ")
+    assert outcome.section(f"case {name}")[0].endswith(f"; rename it to {legal!r}")
+    assert outcome.summary[0] == "2 cases: 1 with a broken case file, 1 unchanged"
+
+
 def test_collecting_runs_and_writes_nothing(shop: MiniProject) -> None:
     """`--collect-only --update-golden` lists the cases and leaves every file as it is."""
     shop.edit("loop.py", "def run(", "raise SystemExit\ndef run(")

@@ -142,8 +142,6 @@ def test_a_time_out_keeps_the_golden(accepted: MiniProject, where: str) -> None:
 
 def test_coverage_sees_the_loop(library: MiniProject) -> None:
     """Loops run in the process of pytest, so their lines are counted."""
-    import sys
-
-    outcome = library.run(sys.executable, "-m", "pytest", "--cov=loop", "cases/shelf1")
-    assert (outcome.exit_code, outcome.summary) == (0, ["29 cases: 29 same as golden"])
+    outcome = library.pytest_apart("--cov=loop", "cases/shelf1")
+    assert (outcome.exit_code, outcome.summary) == (0, ["29 cases: 29 same as golden"]), outcome.output + outcome.errors
     assert any(line.split() == ["loop.py", "4", "0", "100%"] for line in outcome.output.splitlines())

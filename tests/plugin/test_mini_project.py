@@ -48,7 +48,7 @@ def test_both_ways_to_run_pytest_agree(mini_project: MiniProject) -> None:
         "pyproject.toml": '[tool.pytest]\naddopts = ["-p", "no:randomly"]\n',
         "test_it.py": "def test_good(): pass\ndef test_bad(): assert 0, 'no'\n",
     })  # fmt: skip
-    inside, apart = mini_project.pytest(), mini_project.run(sys.executable, "-m", "pytest")
+    inside, apart = mini_project.pytest(), mini_project.pytest_apart()
     assert inside.exit_code == apart.exit_code == 1
     for title in ("test_bad", "short test summary info"):
         assert inside.section(title) == apart.section(title) != []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -195,8 +194,7 @@ def test_a_project_without_cases_is_left_alone(mini_project: MiniProject) -> Non
                 assert not heavy & sys.modules.keys()
             """,
     })  # fmt: skip
-    command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "-p", "no:hypothesispytest"]
-    outcome = mini_project.run(*command)
+    outcome = mini_project.pytest_apart("-p", "no:randomly", "-p", "no:hypothesispytest")
     assert outcome.exit_code == 0, outcome.output
     assert "trajectories" not in outcome.output
     assert not (mini_project.root / ".harness").exists()
