@@ -144,7 +144,11 @@ def _answer(state: State, plan: Plan) -> Steps:
     lost = Lost("the process ended before an answer came", again=True)
     while state.attempts_of_turn < plan.max_attempts:
         yield from _commit(state, Asked())
-        answer = yield Ask(next_request(state, plan.fixed, tools_off=tools_off))
+        try:
+            answer = yield Ask(next_request(state, plan.fixed, tools_off=tools_off))
+        except StopRequested:  # an orderly stop says nothing of the model, and must not count against it
+            yield from _commit(state, GaveUp())
+            raise
         if isinstance(answer, Whole):
             problem = unfit(answer.message, state)
             if problem is None:
