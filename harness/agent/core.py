@@ -106,7 +106,7 @@ def converse(state: State, plan: Plan) -> Generator[Effect, Any, str]:
         StopRequested: As thrown in by the driver, when everything that was running is committed.
     """
     # A prompt that arrives while calls are pending goes with their results: the results must come first, and in the
-    # same # message (langgraph#4289).
+    # same message (langgraph#4289).
     joins = bool(state.pending)
     while True:
         if state.pending:
@@ -222,7 +222,7 @@ def _verify(state: State, plan: Plan, call: Call, tool: Tool) -> Generator[Effec
 
 
 def _prepare(state: State, plan: Plan, call: Call) -> Generator[Effect, Any, _Ready | None]:
-    """Check a call against its contract; one that breaks it is answered without having been started."""
+    """Check a call against its contract; one that breaks it is answered without being started."""
     tool = plan.toolset.get(call.tool)
     key = idempotency_key(state.run_id, call.tool_use_id)
     if tool is None:
@@ -233,7 +233,11 @@ def _prepare(state: State, plan: Plan, call: Call) -> Generator[Effect, Any, _Re
             return _Ready(call, tool, tool.arguments(call.input, key))
         except ToolError as error:
             wrong = error
-    yield from _commit(state, Settled(call.tool_use_id, "failed", error_result(wrong), plan.now()))
+    if call.state == "planned":
+        verdict = Settled(call.tool_use_id, "failed", error_result(wrong), plan.now())
+    else:  # the contract was tightened since the call was started, and "not executed" might be a lie
+        verdict = Settled(call.tool_use_id, "unknown", unknown_result(call), plan.now())
+    yield from _commit(state, verdict)
     return None
 
 

@@ -26,7 +26,7 @@ from harness.agent import (
     start_process,
     tool,
 )
-from harness.errors import LoopError
+from harness.errors import LoopError, RunInterrupted
 from harness.model.local import LocalModel
 from harness.model.script import Script
 from harness.model.transport import async_client, sync_client
