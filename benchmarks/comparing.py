@@ -12,14 +12,16 @@ import dataclasses
 import json
 import random
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deepdiff import DeepDiff
 
 from harness import Call, Trace, compare
 from harness.golden import dump_trace, parse_trace
 from harness.normalize import Normalizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 NORMALIZER = Normalizer()
 

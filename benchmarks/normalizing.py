@@ -10,9 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import timeit
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from harness.normalize import Normalizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PLAIN = {
     "to": "team@example.com",

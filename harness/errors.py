@@ -51,6 +51,7 @@ __all__ = [
     "PolicyError",
     "Problem",
     "RunInterrupted",
+    "RunInterruptedByUser",
     "ScriptError",
     "StateError",
     "StateLockedError",
@@ -224,6 +225,10 @@ class RunInterrupted(SystemExit):
 
     def __str__(self) -> str:
         return self.message
+
+
+class RunInterruptedByUser(RunInterrupted, KeyboardInterrupt):
+    """Ctrl-C ended the run: also a `KeyboardInterrupt`, so that whoever handles those (pytest, a REPL) handles it."""
 
 
 class UnknownToolError(ToolError, KeyError):

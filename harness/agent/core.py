@@ -33,7 +33,7 @@ from harness.agent.ledger import (
     timed_out_result,
     unknown_result,
 )
-from harness.agent.requests import answered, next_request, unfit
+from harness.agent.requests import answered, next_request, not_executed, unfit
 from harness.agent.results import ToolResult, error_result, scrub
 from harness.agent.state import (
     Asked,
@@ -106,7 +106,7 @@ def converse(state: State, plan: Plan) -> Generator[Effect, Any, str]:
         StopRequested: As thrown in by the driver, when everything that was running is committed.
     """
     # A prompt that arrives while calls are pending goes with their results: the results must come first, and in the
-    # same # message (langgraph#4289).
+    # same message (langgraph#4289).
     joins = bool(state.pending)
     while True:
         if state.pending:
@@ -144,7 +144,11 @@ def _answer(state: State, plan: Plan) -> Steps:
     lost = Lost("the process ended before an answer came", again=True)
     while state.attempts_of_turn < plan.max_attempts:
         yield from _commit(state, Asked())
-        answer = yield Ask(next_request(state, plan.fixed, tools_off=tools_off))
+        try:
+            answer = yield Ask(next_request(state, plan.fixed, tools_off=tools_off))
+        except StopRequested:  # an orderly stop says nothing of the model, and must not count against it
+            yield from _commit(state, GaveUp())
+            raise
         if isinstance(answer, Whole):
             problem = unfit(answer.message, state)
             if problem is None:
@@ -177,6 +181,11 @@ def _no_answer(state: State, lost: Lost, attempts: int) -> NoAnswerError:
 
 def _settle(state: State, plan: Plan) -> Steps:
     """Give every pending call its one truthful result: by running it, from the ledger, or by a verdict."""
+    if state.status is not None:  # the response that asks for them has ended the run
+        for call in state.pending:
+            if not call.settled:
+                yield from _commit(state, Settled(call.tool_use_id, "failed", not_executed(state), plan.now()))
+        return
     orphaned = tuple(call for call in state.pending if call.state == "started" and call.processes)
     if orphaned:
         yield EndProcesses(orphaned)
@@ -213,7 +222,7 @@ def _verify(state: State, plan: Plan, call: Call, tool: Tool) -> Generator[Effec
 
 
 def _prepare(state: State, plan: Plan, call: Call) -> Generator[Effect, Any, _Ready | None]:
-    """Check a call against its contract; one that breaks it is answered without having been started."""
+    """Check a call against its contract; one that breaks it is answered without being started."""
     tool = plan.toolset.get(call.tool)
     key = idempotency_key(state.run_id, call.tool_use_id)
     if tool is None:
@@ -224,7 +233,11 @@ def _prepare(state: State, plan: Plan, call: Call) -> Generator[Effect, Any, _Re
             return _Ready(call, tool, tool.arguments(call.input, key))
         except ToolError as error:
             wrong = error
-    yield from _commit(state, Settled(call.tool_use_id, "failed", error_result(wrong), plan.now()))
+    if call.state == "planned":
+        verdict = Settled(call.tool_use_id, "failed", error_result(wrong), plan.now())
+    else:  # the contract was tightened since the call was started, and "not executed" might be a lie
+        verdict = Settled(call.tool_use_id, "unknown", unknown_result(call), plan.now())
+    yield from _commit(state, verdict)
     return None
 
 

@@ -25,7 +25,7 @@ from harness.agent.requests import text_of
 from harness.agent.responses import ask, ask_async
 from harness.agent.signals import AsyncStop, Stop, StopNow
 from harness.agent.state import Asked, Started, State
-from harness.errors import RunInterrupted
+from harness.errors import RunInterrupted, RunInterruptedByUser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -45,9 +45,9 @@ class Result:
     """How a run ended.
 
     `status`: `completed` (`end_turn`, `stop_sequence`), `truncated` (`max_tokens`, `model_context_window_exceeded`),
-    `refused`, `force_stop` (by the detector) or `max_turns`.  `stop_reason` is the model's last one, unchanged.
-    `turns` counts all processes that worked on the run; `tokens_used` is the window after the last response; `attempts`
-    counts the requests, answered or not.
+    `refused`, `force_stop` (by the detector) or `max_turns`.  `stop_reason` and `stop_details` (of a refusal) are the
+    model's last ones, unchanged.  `turns` counts all processes that worked on the run; `tokens_used` is the window
+    after the last response; `attempts` counts the requests, answered or not.
     """
 
     status: str
@@ -58,6 +58,7 @@ class Result:
     attempts: int
     messages: list[Json]
     interventions: list[Json]
+    stop_details: Json | None = None
 
 
 def run(
@@ -217,6 +218,7 @@ class _Steps:
 
     Attributes:
         answer: What came of the last effect; the driver puts it there.
+        broken_off: A signal came while the last effect was performed, and it came to nothing.
         status: How the run ended, once there are no more steps.
     """
 
@@ -225,6 +227,7 @@ class _Steps:
         self._core: Generator[Effect, Any, str] = converse(work.state, work.plan)
         self._last: Effect | None = None
         self.answer: Any = None
+        self.broken_off = False
         self.status = ""
 
     def following(self, *, stopping: bool) -> Effect | None:
@@ -233,12 +236,16 @@ class _Steps:
         Raises:
             StopRequested: The run is being stopped, and everything that was running is committed.
         """
-        if self._last is not None:
+        if self._last is not None and not self.broken_off:
             for progress in progress_of(self._last, self._work.state):
                 self._work.tell(progress)
         answer, self.answer = self.answer, None
         try:
-            effect = self._core.send(answer)
+            if self.broken_off:
+                self.broken_off = False
+                effect = self._core.throw(StopRequested())
+            else:
+                effect = self._core.send(answer)
             if stopping and _begins(effect):
                 effect = self._core.throw(StopRequested())
         except StopIteration as end:
@@ -264,7 +271,10 @@ def _drive(work: Work, hands: Hands, stop: Stop) -> str:
             case Commit(change):
                 work.store.commit(change)
             case Ask(request):
-                steps.answer = ask(work.client, request, stream=work.stream, on_text=work.hear)
+                try:
+                    steps.answer = ask(work.client, request, stream=work.stream, on_text=work.hear)
+                except StopNow:
+                    steps.broken_off = True
             case Wait(seconds):
                 time.sleep(seconds)
             case Launch():
@@ -289,7 +299,10 @@ async def _drive_async(work: Work, hands: AsyncHands, stop: AsyncStop) -> str:
                 work.store.commit(change)
             case Ask(request):
                 answer = ask_async(work.client, request, stream=work.stream, on_text=work.hear)
-                steps.answer = await stop.until_now(answer)
+                try:
+                    steps.answer = await stop.until_now(answer)
+                except StopNow:
+                    steps.broken_off = True
             case Wait(seconds):
                 await stop.until_now(asyncio.sleep(seconds))
             case Launch():
@@ -320,6 +333,7 @@ def _result(status: str, state: State) -> Result:
         attempts=state.attempts,
         messages=list(state.messages),
         interventions=list(state.interventions),
+        stop_details=state.about.get("stop_details"),
     )
 
 
@@ -334,4 +348,5 @@ def _interrupted(work: Work, number: int | None) -> RunInterrupted:
         f"{name}: stopped after turn {state.turns}. What was done is saved ({work.where}); run it again to go on.{lost}"
     )
     _LOG.warning("%s", message)
-    return RunInterrupted(message, number or signal.SIGTERM)
+    kind = RunInterruptedByUser if number == signal.SIGINT else RunInterrupted
+    return kind(message, number or signal.SIGTERM)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from harness.agent.contract import Tool
 
-__all__ = ["answered", "next_request", "status_of", "text_of", "unfit"]
+__all__ = ["answered", "next_request", "not_executed", "status_of", "text_of", "unfit"]
 
 # The calls of such a response may be cut off in the middle, and a half-written command must not run.
 _NO_CALLS: Final = {
@@ -99,7 +99,6 @@ def answered(message: Json, state: State, toolset: Mapping[str, Tool], *, tools_
     it.
     """
     stop_reason = message["stop_reason"]
-    forbidden = "tool use was switched off" if tools_off else _NO_CALLS.get(stop_reason)
     turn = state.turns + 1
     calls: list[Call] = []
     for block in message["content"]:
@@ -113,11 +112,9 @@ def answered(message: Json, state: State, toolset: Mapping[str, Tool], *, tools_
             tool=block["name"],
             input=block["input"],
             effect=tool.effect if tool else "irreversible",
-            state="failed" if forbidden else "planned",
-            result=ToolResult(f"Not executed: {forbidden}.", is_error=True) if forbidden else None,
         )
         calls.append(call)
-    ends = bool(forbidden) or not (calls or stop_reason == "pause_turn")
+    ends = tools_off or stop_reason in _NO_CALLS or not (calls or stop_reason == "pause_turn")
     return Answered(
         content=message["content"],
         about={key: value for key, value in message.items() if key not in {"content", "role", "type"}},
@@ -125,6 +122,15 @@ def answered(message: Json, state: State, toolset: Mapping[str, Tool], *, tools_
         calls=tuple(calls),
         status=("force_stop" if tools_off else status_of(stop_reason)) if ends else None,
     )
+
+
+def not_executed(state: State) -> ToolResult:
+    """The answer to a call of a response that ended the run: it may be cut off in the middle, and must not run.
+
+    That it ended the run is durable with save point A, so that no later process executes it either.
+    """
+    reason = _NO_CALLS.get(state.stop_reason or "", "tool use was switched off")
+    return ToolResult(f"Not executed: {reason}.", is_error=True)
 
 
 def status_of(stop_reason: str) -> str:

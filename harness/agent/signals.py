@@ -50,7 +50,7 @@ class Stop:
         if not enabled or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._heard) for number in _SIGNALS}
+        before = {number: signal.signal(number, self._heard) for number in _heeded()}
         try:
             yield
         finally:
@@ -89,8 +89,8 @@ class AsyncStop:
         if not enabled or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.getsignal(number) for number in _SIGNALS}
-        for number in _SIGNALS:
+        before = {number: signal.getsignal(number) for number in _heeded()}
+        for number in before:
             loop.add_signal_handler(number, self._heard, number)
         try:
             yield
@@ -128,6 +128,11 @@ class AsyncStop:
             for future in both:
                 future.cancel()
             await asyncio.gather(*both, return_exceptions=True)
+
+
+def _heeded() -> list[signal.Signals]:
+    """The signals to listen for: one that is ignored (`nohup`, a job in the background) stays so."""
+    return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _announce(number: int, grace: float) -> None:

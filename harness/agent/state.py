@@ -97,7 +97,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """The attempts of this turn are used up; a later process begins a new count."""
+    """No more attempts at this turn: they are used up, or a signal broke one off.  A later process begins a new
+    count.
+    """
 
 
 @dataclass(frozen=True, slots=True)

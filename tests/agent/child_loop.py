@@ -9,6 +9,7 @@ process starts in a tenth of a second.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import os
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.agent import RunInterrupted, StateError, Tool, run, run_process, tool
+from harness.agent import RunInterrupted, StateError, Tool, arun, run, run_process, tool
 from harness.model.attempts import FileAttempts
 from harness.model.local import LocalModel
 from harness.model.script import Script
@@ -40,16 +41,32 @@ class Client:
     def __init__(self, model: LocalModel, settings: dict[str, str]) -> None:
         self.messages = self
         self._model = model
-        self._settings = settings
+        self.settings = settings
+
+    def with_options(self, **_: Any) -> Any:
+        return AsyncClient(self) if "asynchronous" in self.settings else self
 
     def create(self, **request: Any) -> Message:
         reply = self._model.respond(request, {})
         body = json.loads(b"".join(reply.chunks))
         assert reply.status == 200, body
-        if self._settings.get("kill") == f"model.{len(request['messages'])}":
+        if self.settings.get("kill") == f"model.{len(request['messages'])}":
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(float(self._settings.get("think", "0")))
+        if "asynchronous" not in self.settings:
+            time.sleep(float(self.settings.get("think", "0")))
         return Message(body)
+
+
+class AsyncClient:
+    """The same for an event loop."""
+
+    def __init__(self, client: Client) -> None:
+        self.messages = self
+        self._client = client
+
+    async def create(self, **request: Any) -> Message:
+        await asyncio.sleep(float(self._client.settings.get("think", "0")))
+        return self._client.create(**request)
 
 
 class World:
@@ -105,8 +122,9 @@ def main() -> None:
     model = LocalModel(Script.parse(json.loads(script)), attempts=FileAttempts(Path(f"{world_file}.attempts")))
     known = inspect.signature(run).parameters
     options = {name: json.loads(value) for name, value in settings.items() if name in known}
+    begin = (lambda *args, **rest: asyncio.run(arun(*args, **rest))) if "asynchronous" in settings else run
     try:
-        result = run(
+        result = begin(
             "Do it.",
             client=Client(model, settings),
             model="claude-test",

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from harness.agent import Confirmed, Tool, tool
+from harness.agent import Confirmed, Tool, as_tool, tool
 from harness.agent.contract import Effect
 from harness.agent.ledger import TABLE, Decision, decide, stricter
 from harness.agent.state import Call, CallState, idempotency_key
@@ -158,6 +158,20 @@ def test_a_tool_that_is_gone_leaves_an_unknown(play: Any, world: Any) -> None:
         play([READ, DONE])
     spare = {"name": "read_file", "description": "", "input_schema": {"type": "object"}}
     result = play([READ, DONE], toolset=[], server_tools=[spare])
+    assert "execution status unknown" in result.messages[2]["content"][0]["content"]
+
+
+def test_a_contract_that_was_tightened_since_makes_no_false_claims(play: Any) -> None:
+    """A call that was started and would be refused today is unknown: "not executed" might be a lie."""
+
+    @tool(effect="idempotent", allow_empty=["name"])
+    def put(name: str) -> None:
+        raise KeyboardInterrupt
+
+    script = [{"call": {"put": {"name": ""}}}, DONE]
+    with pytest.raises(KeyboardInterrupt):
+        play(script, toolset=[put])
+    result = play(script, toolset=[as_tool(put, allow_empty=[])])
     assert "execution status unknown" in result.messages[2]["content"][0]["content"]
 
 

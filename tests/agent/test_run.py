@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import threading
 import time
@@ -13,8 +14,19 @@ from typing import Any
 import anthropic
 import pytest
 
-from harness.agent import NoAnswerError, Progress, StateError, Tool, ToolError, arun, run, run_process, tool
-from harness.errors import LoopError
+from harness.agent import (
+    NoAnswerError,
+    Progress,
+    StateError,
+    Tool,
+    ToolError,
+    arun,
+    run,
+    run_process,
+    start_process,
+    tool,
+)
+from harness.errors import LoopError, RunInterrupted
 from harness.model.local import LocalModel
 from harness.model.script import Script
 from harness.model.transport import async_client, sync_client
@@ -64,6 +76,7 @@ class TestEnds:
         """A refusal is no success, and a cut-off answer is no answer."""
         result = play([step])
         assert (result.status, result.stop_reason, result.turns) == (status, stop_reason, 1)
+        assert result.stop_details == (step.get("stop_details") and {"type": "refusal", **step["stop_details"]})
 
     @pytest.mark.parametrize("stop_reason", ["max_tokens", "model_context_window_exceeded", "refusal"])
     def test_a_call_that_may_be_cut_off_is_not_executed(self, play: Any, world: Any, stop_reason: str) -> None:
@@ -265,6 +278,19 @@ class TestCalls:
         release.set()
         ((content, is_error),) = results(result.messages)
         assert (result.status, is_error, content.startswith(said)) == ("completed", True, True)
+
+    def test_the_command_of_a_call_that_takes_too_long_is_ended(self, play: Any) -> None:
+        """The loop does not stop waiting for a tool and leave its command running."""
+        started = []
+
+        @tool(timeout=0.2)
+        def shell() -> None:
+            with start_process(["sleep", "30"]) as process:
+                started.append(process)
+                process.wait()
+
+        play([{"call": {"shell": {}}}, DONE], toolset=[shell])
+        assert started[0].wait(5) == -signal.SIGTERM
 
     def test_async_tools_share_one_event_loop(self, play: Any) -> None:
         """A connection that an async tool opened is still good at its next call, also beside others, in `run`."""
@@ -469,6 +495,47 @@ class TestArguments:
         for _ in range(2):
             assert play([MAIL, DONE], state_dir=...).status == "completed"
         assert world.done == ["mail a"] * 2
+
+
+class TestSignals:
+    def interrupting(self, world: Any, number: signal.Signals) -> Tool:
+        @tool(effect="read_only")
+        def read_file(path: str) -> str:
+            signal.raise_signal(number)
+            return str(world.act(f"read {path}"))
+
+        return read_file
+
+    def test_ctrl_c_is_a_keyboard_interrupt_and_handlers_are_given_back(self, play: Any, world: Any) -> None:
+        """Whoever handles `KeyboardInterrupt`, as pytest does, handles this one; afterwards all is as it was."""
+        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        with pytest.raises(KeyboardInterrupt) as caught:
+            play([READ, DONE], toolset=[self.interrupting(world, signal.SIGINT)])
+        assert isinstance(caught.value, RunInterrupted)
+        assert (caught.value.code, world.done) == (130, ["read a"])
+        assert str(caught.value).startswith("SIGINT: stopped after turn 1. What was done is saved")
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+        assert play([READ, DONE]).status == "completed"
+        assert world.done == ["read a"]
+
+    def test_an_ignored_signal_stays_ignored(self, play: Any, world: Any) -> None:
+        """Under `nohup`, or in the background, Ctrl-C is meant for somebody else."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            assert play([READ, DONE], toolset=[self.interrupting(world, signal.SIGINT)]).status == "completed"
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def test_signals_can_be_left_to_the_caller(self, play: Any, world: Any) -> None:
+        """With `handle_signals=False` the caller's own handler is asked, and nobody else."""
+        heard = []
+        before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+        try:
+            tools = [self.interrupting(world, signal.SIGTERM)]
+            assert play([READ, DONE], toolset=tools, handle_signals=False).status == "completed"
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        assert heard == [signal.SIGTERM]
 
 
 class TestAsync:
