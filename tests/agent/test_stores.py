@@ -326,7 +326,7 @@ class TestSqlite:
         (tmp_path / "b").mkdir()
         (tmp_path / "b/state.sqlite-wal").write_bytes((tmp_path / "a/state.sqlite-wal").read_bytes())
         store.close()
-        with pytest.raises(StateError, match="is missing, and its log 'state.sqlite-wal' is there") as caught:
+        with pytest.raises(StateError, match=r"is missing, and its log 'state\.sqlite-wal' is there") as caught:
             SqliteStore(tmp_path / "b").load()
         assert caught.value.kind == "damaged"
 
