@@ -233,11 +233,11 @@ def _prepare(state: State, plan: Plan, call: Call) -> Generator[Effect, Any, _Re
             return _Ready(call, tool, tool.arguments(call.input, key))
         except ToolError as error:
             wrong = error
-    if call.state == "planned":
-        verdict = Settled(call.tool_use_id, "failed", error_result(wrong), plan.now())
-    else:  # the contract was tightened since the call was started, and "not executed" might be a lie
-        verdict = Settled(call.tool_use_id, "unknown", unknown_result(call), plan.now())
-    yield from _commit(state, verdict)
+    if call.state == "started" and call.effect != "read_only":
+        # It was valid when it was started, so the contract was tightened since, and "not executed" might be a lie.
+        yield from _commit(state, Settled(call.tool_use_id, "unknown", unknown_result(call), plan.now()))
+    else:
+        yield from _commit(state, Settled(call.tool_use_id, "failed", error_result(wrong), plan.now()))
     return None
 
 

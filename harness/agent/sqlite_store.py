@@ -72,6 +72,13 @@ class SqliteStore:
 
     def _load(self) -> State | None:
         if not self._path.exists():
+            log = self._path.with_name(f"{self.FILE_NAME}-wal")
+            if log.exists():  # SQLite would take it for the log of the file that we are about to make
+                raise StateError(
+                    f"{str(self._path)!r} is missing, and its log {log.name!r} is there: put the file back, or move the"
+                    " log away as well to begin anew",
+                    kind="damaged",
+                )
             return None
         check_header(self._path)
         try:

@@ -247,10 +247,12 @@ def without(state: State, left_out: set[str]) -> Iterator[tuple[str, Any]]:
         yield message["role"], content
 
 
+REFUSED = [{"call": [{"look": {"what": ""}}]}, {"say": "Done."}]
 CUT_OFF = [{"call": [{"look": {"what": "a"}}], "stop_reason": "max_tokens"}]
 
 
 @pytest.mark.parametrize("make", [SqliteStore, JsonStore])
+@example(script=REFUSED, kills=[3], concurrency=1)
 @example(script=CUT_OFF, kills=[3], concurrency=1)  # once, a kill between A and B had such a call executed after all
 @settings(max_examples=75, deadline=None)
 @given(script=SCRIPTS, kills=KILLS, concurrency=st.sampled_from([1, 3]))

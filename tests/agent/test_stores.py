@@ -319,6 +319,17 @@ class TestSqlite:
         assert store._database.execute("PRAGMA synchronous").fetchone() == (2,)
         store.close()
 
+    def test_a_log_without_its_file_is_no_new_conversation(self, tmp_path: Path) -> None:
+        """A run whose main file was lost is not begun anew over a log that belongs to it."""
+        store = SqliteStore(tmp_path / "a")
+        fill(store)
+        (tmp_path / "b").mkdir()
+        (tmp_path / "b/state.sqlite-wal").write_bytes((tmp_path / "a/state.sqlite-wal").read_bytes())
+        store.close()
+        with pytest.raises(StateError, match=r"is missing, and its log 'state\.sqlite-wal' is there") as caught:
+            SqliteStore(tmp_path / "b").load()
+        assert caught.value.kind == "damaged"
+
     def test_a_busy_database_is_said_to_be_busy(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Somebody who holds the file open for writing in another program is named as the cause."""
         store = SqliteStore(tmp_path)
