@@ -144,7 +144,7 @@ def test_a_time_out_keeps_the_golden(accepted: MiniProject, where: str) -> None:
         accepted.edit("loop.py", "    try:\n", "    import time; time.sleep(30)\n    try:\n")
     outcome = accepted.pytest("--timeout", "3", "--update-golden")
     assert (outcome.exit_code, outcome.changed) == (1, {})
-    reason = "Timeout (>0.5s) from pytest-timeout."
+    reason = "Timeout (>3.0s) from pytest-timeout."
     assert outcome.section("case refund")[0] == reason
     assert outcome.summary == ["1 case: 1 failed", f"kept      {GOLDEN}  {reason}", "no golden was written"]
     assert "case_items.py" not in outcome.output
