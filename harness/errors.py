@@ -13,6 +13,8 @@
     │   ├── ScriptError          a script is wrong
     │   └── OffScriptError       the conversation left the script
     ├── NetworkBlockedError  something in a scripted run tried to leave the machine
+    ├── StuckConfigError     a `stuck:` setting is wrong
+    ├── LabelledError        a file of labelled call sequences is wrong; carries every problem with its position
     └── ToolError            a tool, or a list of tools, is wrong
         ├── ToolInputError       a call breaks the contract of its tool; refused before it ran
         └── UnknownToolError     a call names a tool that there is not
@@ -36,6 +38,7 @@ __all__ = [
     "GoldenError",
     "GoldenMissingError",
     "HarnessError",
+    "LabelledError",
     "LoopError",
     "ModelError",
     "NetworkBlockedError",
@@ -44,6 +47,7 @@ __all__ = [
     "PolicyError",
     "Problem",
     "ScriptError",
+    "StuckConfigError",
     "ToolError",
     "ToolInputError",
     "TraceError",
@@ -149,6 +153,23 @@ class OffScriptError(ModelError):
 
 class NetworkBlockedError(HarnessError):
     """Something in a scripted or recorded run tried to reach a host other than this one."""
+
+
+class StuckConfigError(HarnessError):
+    """A `stuck:` setting is wrong.  `path` is where in the mapping, outermost key first."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class LabelledError(HarnessError):
+    """A file of labelled call sequences is wrong.  `problems` holds all that was found, in the order of the file."""
+
+    def __init__(self, file: str | Path, problems: Sequence[Problem]) -> None:
+        self.file = str(file)
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problem.render(self.file) for problem in self.problems))
 
 
 class ToolError(HarnessError):
