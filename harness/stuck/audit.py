@@ -151,11 +151,11 @@ def _unjudged(trace: Trace, config: Config) -> Iterator[str]:
     silent = sum(call.result is None for call in trace.calls)
     if silent:
         yield (
-            f"{silent} of {len(trace.calls)} calls have no recorded result and are taken to have brought something new: "
+            f"{silent} of {len(trace.calls)} calls have no recorded result and count as having brought something new: "
             "a repeated read may be polling (observed traces under .harness/ have results)"
         )
     if "ConsecutiveDuplicate" in active and any(not call.ok for call in trace.calls):
-        yield "the class of an error is not recorded: refused arguments and outages look like other failures"
+        yield "the class of an error is not recorded: refused arguments and outages look like any other"
     if "FamilyNoProgress" in active and "web" in families:
         topics = "" if trace.detail == "plain" else "topics (with detail: plain they are) and "
         yield f"FamilyNoProgress: {topics}sources of web calls are not recorded"

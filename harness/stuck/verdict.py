@@ -117,9 +117,9 @@ def severity(verdict: Verdict) -> int:
 def stop_message(evidence: Evidence) -> str:
     """What the model is told before its last word, for which tools are switched off."""
     return (
-        f"This run is being ended: {evidence.sentence()}. Tools are switched off now. The calls above did run, and "
-        "their effects stand. Write a last report: what is done, what is still open, and what you do not know. That the "
-        "run was stopped is no proof of success."
+        f"This run is being ended: {evidence.sentence()}. Tools are off now. The calls above did run, and "
+        "their effects stand. Write a last report: what is done, what is still open, and what you do not know. Being "
+        "stopped is no proof of success."
     )
 
 
