@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["arguments_digest", "digest_of", "result_digest"]
 
-MAX_DEPTH: Final = 500
-"""Deeper than any real argument, and half of what the interpreter's stack takes."""
+MAX_DEPTH: Final = 100
+"""Deeper than any real argument, and far from the end of the interpreter's stack, wherever the caller stands on it."""
 
 _encode: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 # What the C encoder writes otherwise than canonical JSON has it: integral floats, and numbers that JSON lacks.
@@ -96,8 +96,13 @@ def _plain(value: object, above: tuple[int, ...]) -> Any:
         return f"<bytes {hashlib.sha256(bytes(value)).hexdigest()}>"
     if not isinstance(value, Mapping | list | tuple | AbstractSet):
         return described(value)
-    if id(value) in above or len(above) >= MAX_DEPTH:
-        return "<recursion>" if id(value) in above else "<deep>"
+    if id(value) in above:
+        return "<recursion>"
+    if len(above) >= MAX_DEPTH:
+        try:
+            return _encode(value)
+        except (TypeError, ValueError, RecursionError):
+            return "<deep>"
     inside = (*above, id(value))
     if isinstance(value, Mapping):
         return {name_text(key): _plain(one, inside) for key, one in value.items()}
