@@ -23,6 +23,8 @@ __all__ = ["Config"]
 
 Path = tuple[str | int, ...]
 
+_MAX_PROFILES: Final = 1024  # found ones are kept, but a model that invents names must not fill the memory
+
 _KEYS: Final = ("detectors", "escalation", "tools", "visual_is_goal", "window")
 
 
@@ -51,6 +53,7 @@ class Config:
     exclusions: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tools: tuple[Declaration, ...] = DECLARED
     asked: tuple[tuple[str, Detector, frozenset[str]], ...] = field(init=False, repr=False, compare=False)
+    _profiles: dict[str, Profile] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value in (
@@ -86,7 +89,12 @@ class Config:
 
     def profile(self, tool: str) -> Profile:
         """What is declared about a tool."""
-        return profile_of(tool, self.tools)
+        known = self._profiles.get(tool)
+        if known is None:
+            if len(self._profiles) >= _MAX_PROFILES:
+                self._profiles.clear()
+            known = self._profiles[tool] = profile_of(tool, self.tools)
+        return known
 
     @classmethod
     def parse(cls, settings: Mapping[str, Any] | None, base: Config | None = None) -> Config:

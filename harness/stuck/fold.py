@@ -90,7 +90,7 @@ def fold(
 def _after(state: State, event: Event) -> State:
     if event is Event.USER_MESSAGE:
         return State(calls=state.calls, step=state.step)
-    reads = frozenset(one.record.key for one in state.window if one.record.read_only)
+    reads = frozenset(one.key for one in state.window if one.record.read_only)
     return _with(state, rereads=reads)
 
 
@@ -109,9 +109,9 @@ def _placed(state: State, record: Record, config: Config) -> tuple[State, View]:
         if nudges and nudges[0][0] <= number - config.nudge_window:
             nudges = tuple(one for one in nudges if one[0] > number - config.nudge_window)
         if rereads:
-            rereads &= {one.record.key for one in window}
+            rereads &= {one.key for one in window}
     free, rereads = _free(record, number, window, rereads)
-    window = (*window[-MAX_CALLS + 1 :], Placed(state.calls + 1, number, free, record))
+    window = (*window[-MAX_CALLS + 1 :], Placed(state.calls + 1, number, free, record, record.tool, record.key))
     placed = State(state.calls + 1, number, record.turn, window, reached, quiet, nudges, rereads)
     return placed, View(window)
 
@@ -134,7 +134,7 @@ def _free(
     for one in reversed(window):
         if one.step != number:
             break
-        if one.free and one.record.key == record.key:
+        if one.free and one.key == record.key:
             return True, rereads
     return False, rereads
 
@@ -151,7 +151,7 @@ def _judged(state: State, view: View, config: Config) -> tuple[State, Verdict]:
         if sighting is None:
             continue
         incident = (name, *sighting.incident)
-        tier = sighting.limits.tier(sighting.count)
+        tier = sighting.limits.tier(sighting.steps)
         before, _ = state.reached.get(incident, (0, 0))
         kept = before if sighting.excused else tier
         if kept or before:
@@ -161,7 +161,7 @@ def _judged(state: State, view: View, config: Config) -> tuple[State, Verdict]:
                 del reached[incident]
         if sighting.excused:
             continue
-        if sighting.limits.stop is not None and sighting.count >= sighting.limits.stop:
+        if sighting.limits.stop is not None and sighting.steps >= sighting.limits.stop:
             state = _with(state, reached=reached)
             return state, _stop(state, view, name, sighting, sighting.limits.stop, sighting.via)
         if tier <= before:
@@ -182,7 +182,7 @@ def _nudge(
         return state, Verdict("continue", state.calls)
     earlier = tuple(call for _, call in state.nudges)
     state = _with(state, nudges=(*state.nudges, (state.step, state.calls)))
-    limit = sighting.limits.nudges[sighting.limits.tier(sighting.count) - 1]
+    limit = sighting.limits.nudges[sighting.limits.tier(sighting.steps) - 1]
     if len(state.nudges) >= config.nudge_max:
         return state, _stop(state, view, name, sighting, limit, "escalation", earlier)
     evidence = _evidence(view, sighting, limit)
@@ -202,7 +202,7 @@ def _evidence(view: View, sighting: Sighting, limit: int, nudges: tuple[int, ...
     return Evidence(
         tool=view.latest.record.tool,
         rule=sighting.rule,
-        count=sighting.count,
+        count=sighting.steps,
         limit=limit,
         stop=sighting.limits.stop,
         calls=tuple(one.seq for one in calls),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,13 +16,12 @@ Via: TypeAlias = Literal["threshold", "validation", "escalation"]
 """What made a verdict: the detector's own limit, the short cut for refused arguments, or the third nudge of late."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(NamedTuple):  # several are made at each call, see `Placed`
     """How far one incident has gone.  The fold decides what follows from it.
 
     Args:
         incident: what repeats, so that one repetition is nudged once; the detector's name is added.
-        count: how often, in steps.
+        steps: how often, in steps.
         limits: the counts at which something follows.
         calls: the calls that prove it, newest first.
         rule: what was counted, as the predicate of "N steps ...".
@@ -34,7 +32,7 @@ class Sighting:
     """
 
     incident: tuple[str, ...]
-    count: int
+    steps: int
     limits: Limits
     calls: Sequence[Placed]
     rule: str

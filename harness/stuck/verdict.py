@@ -62,7 +62,7 @@ class Evidence:
     def explanation(self) -> str:
         """Which calls, which threshold, and what would have made it not fire."""
         stop = "" if self.stop is None or self.stop == self.limit else f", stop at {self.stop}"
-        return f"{_numbers(self.calls)}; limit {self.limit}{stop}; not with: {self.otherwise}"
+        return f"{_numbers(self.calls)}; limit {self.limit}{stop}; would not fire with: {self.otherwise}"
 
 
 @dataclass(frozen=True, slots=True)

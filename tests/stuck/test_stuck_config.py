@@ -161,7 +161,7 @@ def test_a_detector_of_ones_own_is_one_class() -> None:
             return Sighting((), len(naps), self.limits, naps, "slept", "work") if naps else None
 
         def advice(self, sighting: Sighting) -> str:
-            return f"{sighting.count} naps."
+            return f"{sighting.steps} naps."
 
     config = Config(detectors=(*DETECTORS, Sleeper()))
     naps = [call("sleep", {"s": number}, number) for number in range(3)]

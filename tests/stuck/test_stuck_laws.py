@@ -75,7 +75,7 @@ def test_only_the_window_is_remembered(items: list[Record | Event], then: Record
 
     def shifted(state: State) -> State:
         window = tuple(
-            replace(one, seq=one.seq - long.calls + short.calls, step=one.step - shift) for one in state.window
+            one._replace(seq=one.seq - long.calls + short.calls, step=one.step - shift) for one in state.window
         )
         return replace(state, calls=short.calls, step=short.step, window=window)
 

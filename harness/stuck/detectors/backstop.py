@@ -54,7 +54,7 @@ class NoProgress:
         excused = limits.lowest is not None and count >= limits.lowest and _shows_progress(latest, calls)
         return Sighting(
             incident=(latest.tool,),
-            count=count,
+            steps=count,
             limits=limits,
             calls=calls,
             rule="of late used this tool, without progress that could be told",
@@ -66,7 +66,7 @@ class NoProgress:
         """What is the next call going to show?"""
         newest = sighting.calls[0].record
         return (
-            f"{sighting.count} of the last steps used `{newest.tool[:80]}`. Before the next call, state what it will "
+            f"{sighting.steps} of the last steps used `{newest.tool[:80]}`. Before the next call, state what it will "
             "show that the ones so far have not; if there is nothing, finish or take another way."
         )
 
@@ -77,14 +77,13 @@ def _is_busy(latest: Record) -> bool:
 
 
 def _shows_progress(latest: Record, calls: Sequence[Placed]) -> bool:
-    records = [one.record for one in calls]
-    arguments = len({record.args_digest for record in records})
-    results = len({record.result_digest for record in records} - {None})
-    half = len(records) / 2
-    if arguments >= half and results >= half and all(record.read_only for record in records):
+    arguments = len({one.key for one in calls})
+    results = len({one.record.result_digest for one in calls} - {None})
+    half = len(calls) / 2
+    if arguments >= half and "batch_tolerant" in latest.traits:
         return True
-    if "batch_tolerant" in latest.traits and arguments >= half:
+    if arguments >= half and results >= half and {one.record.read_only for one in calls} == {True}:
         return True
-    if results < len(records) or not all(record.ok for record in records):
+    if results < len(calls) or not all(one.record.ok for one in calls):
         return False
-    return "progress_by_result" in latest.traits or ("progress_by_args" in latest.traits and arguments == len(records))
+    return "progress_by_result" in latest.traits or ("progress_by_args" in latest.traits and arguments == len(calls))

@@ -63,7 +63,7 @@ class ConsecutiveDuplicate:
         if self.validation.stop is not None and (times := steps_of(refused)) >= self.validation.stop:
             return Sighting(
                 incident=view.latest.record.key,
-                count=times,
+                steps=times,
                 limits=self.validation,
                 calls=refused,
                 rule="in a row sent arguments that the tool had refused as invalid",
@@ -75,7 +75,7 @@ class ConsecutiveDuplicate:
         patient = _deserves_patience(run)
         return Sighting(
             incident=view.latest.record.key,
-            count=steps_of(run),
+            steps=steps_of(run),
             limits=self.patient if patient else self.strict,
             calls=run,
             rule="in a row made this same call and nothing new came of it",
@@ -115,7 +115,7 @@ class ExactDuplicate:
             chain.append(old)
         return Sighting(
             incident=view.latest.record.key,
-            count=steps_of(chain),
+            steps=steps_of(chain),
             limits=self.patient if _deserves_patience(chain) else self.strict,
             calls=chain,
             rule="of late made this same call and nothing new came of it",

@@ -50,7 +50,7 @@ class SameToolError:
         error = latest.error_class or "other"
         return Sighting(
             incident=(latest.tool, error),
-            count=steps_of(failures),
+            steps=steps_of(failures),
             limits=self.transient if error in self.transient_classes else self.limits,
             calls=failures,
             rule=f"failed with an error of class {error}, and none of this tool succeeded",
@@ -61,7 +61,7 @@ class SameToolError:
         """Name tool, class and count; another method, or a question."""
         newest = sighting.calls[0].record
         return (
-            f"`{newest.tool[:80]}` has failed {sighting.count} times with the same kind of error "
+            f"`{newest.tool[:80]}` has failed {sighting.steps} times with the same kind of error "
             f"({newest.error_class or 'other'}). Variants of the call have not helped: change the method, or ask for "
             "what is missing."
         )

@@ -43,15 +43,15 @@ class FamilyNoProgress:
 
     def advice(self, sighting: Sighting) -> str:
         """Use what is there; then another kind of question; then ask."""
-        firm = "This is the second reminder. " if sighting.limits.tier(sighting.count) > 1 else ""
+        firm = "This is the second reminder. " if sighting.limits.tier(sighting.steps) > 1 else ""
         newest = sighting.calls[0].record
         if newest.family == "web":
             return (
-                f"{firm}{sighting.count} searches went round one question. Read and use what they found; if it does "
+                f"{firm}{sighting.steps} searches went round one question. Read and use what they found; if it does "
                 "not suffice, ask a question of another kind, or say what is missing."
             )
         return (
-            f"{firm}{sighting.count} actions with `{newest.tool[:80]}` left the same state behind. Look at what is "
+            f"{firm}{sighting.steps} actions with `{newest.tool[:80]}` left the same state behind. Look at what is "
             "there, then act in another way, or say what stands in the way."
         )
 
@@ -65,7 +65,7 @@ class FamilyNoProgress:
         if rewordings >= repeats:
             return Sighting(
                 incident=("topic", latest.topic_digest or ""),
-                count=rewordings,
+                steps=rewordings,
                 limits=self.limits,
                 calls=about,
                 rule="asked the web for one topic in other words",
@@ -73,7 +73,7 @@ class FamilyNoProgress:
             )
         return Sighting(
             incident=("sources", latest.sources_digest or ""),
-            count=repeats,
+            steps=repeats,
             limits=self.limits,
             calls=found,
             rule="found the very same sources on the web",
@@ -87,7 +87,7 @@ class FamilyNoProgress:
         unmoved = [one for one in view.same_tool if one.record.ok and one.record.result_digest == latest.result_digest]
         return Sighting(
             incident=(latest.tool, latest.result_digest),
-            count=steps_of(unmoved),
+            steps=steps_of(unmoved),
             limits=self.limits,
             calls=unmoved,
             rule="acted with this tool and left the same state behind",

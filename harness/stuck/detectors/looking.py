@@ -46,7 +46,7 @@ class ToolModeSwitch:
             return None
         return Sighting(
             incident=(str(acted.seq),),
-            count=1,
+            steps=1,
             limits=_ONCE,
             calls=(latest, acted),
             rule="took a picture after a user interface had confirmed success with data",
@@ -89,7 +89,7 @@ class SuccessAfterError:
             return None
         return Sighting(
             incident=(str(recovered.seq),),
-            count=1,
+            steps=1,
             limits=_ONCE,
             calls=(latest, recovered),
             rule="took a picture after a corrected call had succeeded",

@@ -47,7 +47,7 @@ class SearchEscalation:
                 count += bool(counted)
         return Sighting(
             incident=(),
-            count=count,
+            steps=count,
             limits=self.limits,
             calls=fruitless,
             rule="in a row searched and found nothing",
@@ -57,7 +57,7 @@ class SearchEscalation:
     def advice(self, sighting: Sighting) -> str:
         """Nothing found is a finding."""
         return (
-            f"{sighting.count} searches in a row found nothing. Take that as the answer: use what you have, look for "
+            f"{sighting.steps} searches in a row found nothing. Take that as the answer: use what you have, look for "
             "something of another kind (list what exists, read a neighbour), or ask whether the name is right."
         )
 

@@ -43,7 +43,7 @@ class EmptyThink:
             calls.append(step[0])
         return Sighting(
             incident=(),
-            count=len(calls),
+            steps=len(calls),
             limits=self.limits,
             calls=calls,
             rule="in a row ended with an empty thought",
@@ -53,7 +53,7 @@ class EmptyThink:
     def advice(self, sighting: Sighting) -> str:
         """Only heard where a project sets a nudge."""
         return (
-            f"The last {sighting.count} thoughts were empty. Write down what is undecided, or take the next step, or "
+            f"The last {sighting.steps} thoughts were empty. Write down what is undecided, or take the next step, or "
             "give your answer."
         )
 
