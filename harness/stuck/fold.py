@@ -111,7 +111,7 @@ def _placed(state: State, record: Record, config: Config) -> tuple[State, View]:
         if rereads:
             rereads &= {one.key for one in window}
     free, rereads = _free(record, number, window, rereads)
-    window = (*window[-MAX_CALLS + 1 :], Placed(state.calls + 1, number, free, record, record.tool, record.key))
+    window = (*window[-MAX_CALLS + 1 :], Placed(state.calls + 1, number, free, record, record.tool, record.args_digest))
     placed = State(state.calls + 1, number, record.turn, window, reached, quiet, nudges, rereads)
     return placed, View(window)
 

@@ -23,7 +23,7 @@ class Placed(NamedTuple):  # one is made at each call, and a tuple is made four 
         free: whether it is the one re-read that a compaction allows: it is not counted anywhere.
         record: the evidence.
         tool: that of the record, and
-        key: what makes it the same call, both at hand because each later call looks at them.
+        args_digest: that of the record, both at hand because each later call looks at them.
     """
 
     seq: int
@@ -31,7 +31,12 @@ class Placed(NamedTuple):  # one is made at each call, and a tuple is made four 
     free: bool
     record: Record
     tool: str
-    key: Key
+    args_digest: str
+
+    @property
+    def key(self) -> Key:
+        """What makes two calls the same call."""
+        return (self.tool, self.args_digest)
 
 
 class View:
@@ -43,10 +48,10 @@ class View:
     def __init__(self, window: tuple[Placed, ...]) -> None:
         self.window = window
         self.latest = window[-1]
-        tool, key = self.latest.tool, self.latest.key
+        tool, digest = self.latest.tool, self.latest.args_digest
         self.same_tool = [one for one in window if one.tool == tool and not one.free]
         self.same_tool.reverse()
-        self.same_key = [one for one in self.same_tool if one.key == key]
+        self.same_key = [one for one in self.same_tool if one.args_digest == digest]
 
     @property
     def just_recovered(self) -> bool:
@@ -88,8 +93,8 @@ class View:
         novel: list[Placed] = []
         seen: set[Key] = set()
         for one in self.window:
-            if one.key not in seen:
-                seen.add(one.key)
+            if (key := one.key) not in seen:
+                seen.add(key)
                 record = one.record
                 if record.ok and not record.read_only and "inert" not in record.traits:
                     novel.append(one)

@@ -77,7 +77,7 @@ def _is_busy(latest: Record) -> bool:
 
 
 def _shows_progress(latest: Record, calls: Sequence[Placed]) -> bool:
-    arguments = len({one.key for one in calls})
+    arguments = len({one.args_digest for one in calls})
     results = len({one.record.result_digest for one in calls} - {None})
     half = len(calls) / 2
     if arguments >= half and "batch_tolerant" in latest.traits:
