@@ -240,6 +240,17 @@ def test_a_free_re_read_is_no_gap_and_its_siblings_are_free_too() -> None:
     assert verdicts(a, a, Event.COMPACTION, *twins) == []
 
 
+def test_a_free_re_read_is_evidence_all_the_same() -> None:
+    """It is not counted, but its success shows that the tool works, and its hit that searching does."""
+    failing = [fail("read_file", {"path": f"x{number}"}, "gone", "not_found") for number in range(6)]
+    assert verdicts(read("a"), *failing[:5], Event.COMPACTION, read("b"), failing[5]) == []
+    assert verdicts(read("a"), *failing[:5], Event.COMPACTION, read("a"), failing[5]) == []
+    assert verdicts(read("a"), *failing[:5], Event.COMPACTION, failing[5]) == [nudge(7, STE)]
+    hit, fruitless = grep("hit", "a.py: hit"), [grep(f"p{number}") for number in range(7)]
+    assert verdicts(hit, *fruitless[:6], Event.COMPACTION, hit, fruitless[6]) == []
+    assert verdicts(*fruitless[:6], Event.COMPACTION, fruitless[0], fruitless[6]) == [nudge(8, SE)]
+
+
 def test_a_message_of_the_user_clears_everything() -> None:
     """Runs, nudges that count towards an escalation, and incidents that had been nudged are forgotten."""
     assert verdicts(*[read("a")] * 2, Event.USER_MESSAGE, *[read("a")] * 2) == []

@@ -41,10 +41,12 @@ class SameToolError:
             return None
         failures: list[Placed] = []
         newer: Placed | None = None
-        for one in view.same_tool:
+        for one in reversed(view.window):
+            if one.tool != latest.tool:
+                continue
             if one.record.ok or (newer is not None and view.credited(one, newer)):
                 break
-            if one.record.error_class == latest.error_class:
+            if one.record.error_class == latest.error_class and not one.free:
                 failures.append(one)
             newer = one
         error = latest.error_class or "other"
