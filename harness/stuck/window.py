@@ -55,8 +55,18 @@ class View:
 
     @property
     def just_recovered(self) -> bool:
-        """Whether the newest call succeeded where the same call failed the last time."""
-        return self.latest.record.ok and len(self.same_key) > 1 and not self.same_key[1].record.ok
+        """Whether the newest call succeeded where the same call failed the last time.
+
+        A twin of the same step that succeeded as well is the same success.
+        """
+        if not self.latest.record.ok:
+            return False
+        for one in self.same_key:
+            if not one.record.ok:
+                return True
+            if one.step != self.latest.step:
+                return False
+        return False
 
     def steps(self) -> Iterator[tuple[int, list[Placed]]]:
         """The steps, newest first, each with its calls."""

@@ -7,13 +7,15 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.stuck import Profile, Record, record_of
 from harness.stuck.digests import arguments_digest, result_digest
 from harness.stuck.evidence import error_class_of
 from harness.stuck.reading import sources_of, topic_of, useful_of
+
+unhurried = settings(deadline=None)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -29,6 +31,7 @@ def reordered(value: object) -> object:
     return [reordered(one) for one in value] if isinstance(value, list) else value
 
 
+@unhurried
 @given(st.dictionaries(st.text(max_size=4), JSON, max_size=4))
 def test_the_order_of_keys_means_nothing(arguments: dict[str, object]) -> None:
     """Permuting keys at any depth changes neither digest, in data nor in JSON text."""
@@ -37,6 +40,7 @@ def test_the_order_of_keys_means_nothing(arguments: dict[str, object]) -> None:
     assert result_digest(json.dumps(arguments)) == result_digest(json.dumps(other)) == result_digest(other)
 
 
+@unhurried
 @given(JSON, JSON)
 def test_different_values_have_different_digests(one: object, other: object) -> None:
     """Only what is equal as JSON is equal; an integral float is the integer, True is not 1."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.stuck import Config, Event, Record, State, fold, record_of, step
 from harness.stuck.fold import MAX_CALLS
 from tests.stuck.calls import CONFIG, call, edit, fail, grep, read, script, send, shot, think, verdicts, web
+
+unhurried = settings(deadline=None)  # the machine may be busy; what a call costs is measured elsewhere
 
 QUIET = [call(f"quiet_{number}", {"n": number}, f"q{number}", read_only=True) for number in range(30)]
 """Thirty calls that no detector has a word for, by tools that nothing else uses."""
@@ -47,6 +49,7 @@ STEPS = st.lists(st.lists(CALLS, min_size=1, max_size=3), max_size=18).map(
 )
 
 
+@unhurried
 @given(ITEMS, st.integers(0, 60))
 def test_folding_in_parts_is_folding_at_once(items: list[Record | Event], cut: int) -> None:
     """A run that was killed and folds its ledger again is where it would have been."""
@@ -56,6 +59,7 @@ def test_folding_in_parts_is_folding_at_once(items: list[Record | Event], cut: i
     assert (state, first + rest) == (whole_state, whole)
 
 
+@unhurried
 @given(ITEMS)
 def test_a_step_changes_nothing_that_was_there(items: list[Record | Event]) -> None:
     """The fold is pure: an older state gives the same answer a second time."""
@@ -66,6 +70,7 @@ def test_a_step_changes_nothing_that_was_there(items: list[Record | Event]) -> N
     assert step(state, read("a")) == answer
 
 
+@unhurried
 @given(ITEMS, CALLS)
 def test_only_the_window_is_remembered(items: list[Record | Event], then: Record) -> None:
     """After a window of quiet steps (and the cooldown) nothing that happened before makes a difference."""
@@ -84,6 +89,7 @@ def test_only_the_window_is_remembered(items: list[Record | Event], then: Record
     assert (said.kind, said.detector, said.message) == (expected.kind, expected.detector, expected.message)
 
 
+@unhurried
 @given(st.data())
 def test_distinct_successes_meet_the_backstop_alone(data: st.DataObject) -> None:
     """Distinct successful calls with distinct results are never anybody's but NoProgress's, from its limit on."""
@@ -101,6 +107,7 @@ def test_distinct_successes_meet_the_backstop_alone(data: st.DataObject) -> None
             assert chosen[max(0, verdict.at_call - CONFIG.window) : verdict.at_call].count(tool) >= 12
 
 
+@unhurried
 @given(st.lists(st.booleans(), min_size=1, max_size=50), st.data())
 def test_removing_a_repeat_never_makes_a_stop(repeats: list[bool], data: st.DataObject) -> None:
     """Among distinct other reads, a sequence that is let go on stays so when one of its repeats is left out."""
@@ -114,6 +121,7 @@ def test_removing_a_repeat_never_makes_a_stop(repeats: list[bool], data: st.Data
     assert [one for one in verdicts(*items[:left_out], *items[left_out + 1 :]) if one[1] == "force_stop"] == []
 
 
+@unhurried
 @given(STEPS, st.data())
 def test_removing_a_twin_changes_no_verdict_of_other_steps(items: list[Record], data: st.DataObject) -> None:
     """A call that was made twice in one step counts once: without the twin each step has the same worst verdict."""
@@ -133,6 +141,7 @@ def test_removing_a_twin_changes_no_verdict_of_other_steps(items: list[Record], 
     assert worst(items) == worst(twins)
 
 
+@unhurried
 @given(STEPS)
 def test_a_step_is_nudged_at_most_once(items: list[Record]) -> None:
     """However many of its calls reach a limit."""
@@ -141,6 +150,7 @@ def test_a_step_is_nudged_at_most_once(items: list[Record]) -> None:
     assert len(nudged) == len(set(nudged))
 
 
+@unhurried
 @given(ITEMS)
 def test_every_verdict_proves_itself(items: list[Record | Event]) -> None:
     """The evidence names calls of the window, the newest counted one included, a limit that was reached, and words."""

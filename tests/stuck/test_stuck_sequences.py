@@ -166,6 +166,15 @@ def test_a_recovery_is_not_punished() -> None:
     assert verdicts(*[failing] * 2, working, working, working, working) == [nudge(5, CD), stop(6, CD)]
 
 
+def test_a_twin_of_a_recovery_is_the_same_recovery() -> None:
+    """Nine spread failures, then the call works twice in one step: neither is punished."""
+    kinds = ("conflict", "other")
+    spread = [one for turn in range(9) for one in (fail("sync", {}, kind=kinds[turn % 2]), read(f"f{turn}", turn))]
+    works = call("sync", {}, "done", turn=50)
+    assert verdicts(*spread, works, works) == []
+    assert verdicts(*spread, works, replace(works, turn=51)) == [stop(20, XD)]
+
+
 def test_what_works_and_then_fails_is_strict() -> None:
     """A run that mixes success and error and ends in an error has the small budget."""
     failing, working = fail("sync", {"t": 1}), call("sync", {"t": 1}, "done")
@@ -318,6 +327,26 @@ def test_what_is_no_novel_write_gives_no_credit() -> None:
     assert verdicts(*around(lambda number: think(f"t{number}"))) == [nudge(9, XD)]
 
 
+def test_a_read_that_works_and_fails_in_turn_is_no_progress() -> None:
+    """An error and an answer differ, but only two answers can show that something moved."""
+    flapping = [
+        one
+        for number in range(5)
+        for one in (read("a", "text") if number % 2 else fail("read_file", {"path": "a"}), grep("x", "hit"))
+    ]
+    flapping = [replace(one, read_only=True) for one in flapping]
+    assert verdicts(*flapping[:9]) == [nudge(9, XD)]
+
+
+def test_a_relapse_after_a_pause_is_a_new_incident() -> None:
+    """A known limit: the same loop comes back after other work and is nudged anew, not stopped."""
+    assert verdicts(*[read("a")] * 3, *[read(f"f{number}", number) for number in range(8)], *[read("a")] * 3) == [
+        nudge(3, CD),
+        nudge(13, XD),
+        nudge(14, CD),
+    ]
+
+
 def test_every_failure_of_a_spread_call_counts_with_patience() -> None:
     """The same call failing with differing errors among other work: a nudge at the tenth."""
     spread = [
@@ -451,6 +480,15 @@ def test_the_backstop_for_writes() -> None:
         notes = [call("add_note", {"text": number}, result(number)) for number in range(18)]
         assert verdicts(*notes[:11]) == []
         assert verdicts(*notes) == [nudge(12, NP), stop(18, NP)]
+
+
+def test_an_exemption_from_the_backstop_is_narrow() -> None:
+    """`no_progress_exempt` silences the backstop for its tool; the duplicate detectors still look at it."""
+    ticks = [
+        replace(call("tick", {"n": number}, "ok"), traits=frozenset({"no_progress_exempt"})) for number in range(18)
+    ]
+    assert verdicts(*ticks) == []
+    assert verdicts(*[ticks[0]] * 3) == [nudge(3, CD)]
 
 
 def test_what_shows_progress_is_left_alone() -> None:
