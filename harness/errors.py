@@ -16,6 +16,8 @@
     ├── NoAnswerError        the model gave no whole answer; the run can be resumed
     ├── StateError           the durable state of a run cannot be used or written; `kind` says why
     │   └── StateLockedError     another process is running on it
+    ├── StuckConfigError     a `stuck:` setting is wrong
+    ├── LabelledError        a file of labelled call sequences is wrong; carries every problem with its position
     └── ToolError            a tool, or a list of tools, is wrong
         ├── ToolInputError       a call breaks the contract of its tool; refused before it ran
         └── UnknownToolError     a call names a tool that there is not
@@ -42,6 +44,7 @@ __all__ = [
     "GoldenError",
     "GoldenMissingError",
     "HarnessError",
+    "LabelledError",
     "LoopError",
     "ModelError",
     "NetworkBlockedError",
@@ -55,6 +58,7 @@ __all__ = [
     "ScriptError",
     "StateError",
     "StateLockedError",
+    "StuckConfigError",
     "ToolError",
     "ToolInputError",
     "TraceError",
@@ -160,6 +164,23 @@ class OffScriptError(ModelError):
 
 class NetworkBlockedError(HarnessError):
     """Something in a scripted or recorded run tried to reach a host other than this one."""
+
+
+class StuckConfigError(HarnessError):
+    """A `stuck:` setting is wrong.  `path` is where in the mapping, outermost key first."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class LabelledError(HarnessError):
+    """A file of labelled call sequences is wrong.  `problems` holds all that was found, in the order of the file."""
+
+    def __init__(self, file: str | Path, problems: Sequence[Problem]) -> None:
+        self.file = str(file)
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problem.render(self.file) for problem in self.problems))
 
 
 class ToolError(HarnessError):

@@ -1,0 +1,1 @@
+"""The nine detectors, one small class each."""
