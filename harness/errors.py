@@ -22,8 +22,10 @@
         ├── ToolInputError       a call breaks the contract of its tool; refused before it ran
         └── UnknownToolError     a call names a tool that there is not
 
-`RunInterrupted` stands outside of the tree: it is a `SystemExit`, raised when a signal ends a run in good order, and
-`except Exception` in a worker must not swallow it.
+`StuckLoop` stands outside of the tree: it is a `BaseException`, since the loop that it ends is likely to turn every
+`Exception` of a tool into a result.  `RunInterrupted` stands outside of it as well: it is a `SystemExit`, raised when a
+signal ends a run in good order, and `except Exception` in a worker must not swallow it.  (`RunInterruptedByUser` is its
+form for Ctrl-C, and also a `KeyboardInterrupt`.)
 
 A message says what was wrong, where, and what to do next.  Command line and plugin print the message alone; a
 traceback is for faults of the harness itself.
@@ -59,6 +61,7 @@ __all__ = [
     "StateError",
     "StateLockedError",
     "StuckConfigError",
+    "StuckLoop",
     "ToolError",
     "ToolInputError",
     "TraceError",
@@ -164,6 +167,14 @@ class OffScriptError(ModelError):
 
 class NetworkBlockedError(HarnessError):
     """Something in a scripted or recorded run tried to reach a host other than this one."""
+
+
+class StuckLoop(BaseException):
+    """A guarded run is stuck and was asked to end.  `verdict` says why, with the calls that prove it."""
+
+    def __init__(self, message: str, verdict: object) -> None:
+        self.verdict = verdict
+        super().__init__(message)
 
 
 class StuckConfigError(HarnessError):

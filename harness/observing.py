@@ -19,8 +19,12 @@ class Listener(Protocol):
     def began(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """A call is about to start; what is returned comes back with its end.  None: it is not to be followed."""
 
-    def ended(self, token: Any, ok: bool, result: Any) -> None:
-        """The call that `token` stands for is over; `result` is what it returned or raised."""
+    def ended(self, token: Any, ok: bool, result: Any) -> BaseException | None:
+        """The call that `token` stands for is over; `result` is what it returned or raised.
+
+        Returns:
+            An exception to raise in the loop, or None.
+        """
 
 
 def observe(function: F, listener: Listener) -> F:
@@ -45,14 +49,14 @@ def observe(function: F, listener: Listener) -> F:
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
-            listener.ended(token, False, error)
+            _end(listener.ended(token, False, error))
             raise
         if inspect.iscoroutine(result):
             return _followed(result, token, listener)
         if isinstance(result, asyncio.Future):
             result.add_done_callback(lambda future: _settle(future, token, listener))
             return result
-        listener.ended(token, not reported_error(result), result)
+        _end(listener.ended(token, not reported_error(result), result))
         return result
 
     return cast("F", observed)
@@ -72,10 +76,15 @@ async def _followed(coroutine: Coroutine[Any, Any, Any], token: Any, listener: L
     try:
         result = await coroutine
     except BaseException as error:
-        listener.ended(token, False, error)
+        _end(listener.ended(token, False, error))
         raise
-    listener.ended(token, not reported_error(result), result)
+    _end(listener.ended(token, not reported_error(result), result))
     return result
+
+
+def _end(order: BaseException | None) -> None:
+    if order is not None:
+        raise order
 
 
 def _settle(future: asyncio.Future[Any], token: Any, listener: Listener) -> None:

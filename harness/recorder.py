@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from harness.errors import StuckLoop
 from harness.normalize import Normalizer, digest_key
 from harness.observing import observe
 from harness.tape import Tape
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from harness.trace import Trace
     from harness.wire import MessageReader
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "StuckGuard"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,6 +59,7 @@ class Recorder:
         self._writes = None if writes is None else frozenset(writes)
         self._calls_from = calls_from
         self._tape = Tape(normalizer or Normalizer(key=digest_key()), detail, model)
+        self._guarding: _Guarding | None = None
 
     def instrument(self, dispatch: F) -> F:
         """The dispatcher, observed; sync or async, its signature kept.
@@ -65,12 +67,12 @@ class Recorder:
         It is called as `(name, input)`, by position or by keyword, or with one `tool_use` block.
         """
         self._calls_from = self._calls_from or "dispatch"
-        return observe(dispatch, _Dispatches(self._tape, _parameter_names(dispatch)))
+        return observe(dispatch, _Dispatches(self, self._tape, _parameter_names(dispatch)))
 
     def instrument_tool(self, name: str, function: F) -> F:
         """The function of one tool, observed; its input is what it is called with, by keyword."""
         self._calls_from = self._calls_from or "dispatch"
-        return observe(function, _ToolCalls(self._tape, name, _parameter_names(function)))
+        return observe(function, _ToolCalls(self, self._tape, name, _parameter_names(function)))
 
     @cached_property
     def middleware(self) -> ListeningMiddleware:
@@ -90,6 +92,23 @@ class Recorder:
         """Record a verdict of the stuck-loop guard that the loop acted on, after `turn` or the current one."""
         self._tape.intervene(verdict, detector, turn)
 
+    def guard(
+        self, guard: StuckGuard, on_verdict: Callable[[Any], object] | None = None, *, raising: bool = False
+    ) -> None:
+        """Let a stuck-loop guard judge each call that an instrumented callable executes from now on.
+
+        The loop is not changed.  Verdicts other than `continue` are recorded as interventions and given to the
+        callback; that is where a loop of one's own can pick up the message of a nudge.
+
+        Args:
+            guard: a `harness.stuck.Guard`.
+            on_verdict: called with each verdict that is not `continue`.
+            raising: on `force_stop`, raise `StuckLoop` out of the call into the loop.  It is a `BaseException`, so that
+                a loop which turns a tool's exceptions into results ends all the same.
+        """
+        self._guarding = _Guarding(guard, on_verdict, raising=raising)
+        self._tape.keeps_arguments = True
+
     def trace(self, problems: Iterable[str] = ()) -> Trace:
         """The trace of what was recorded so far.
 
@@ -98,14 +117,55 @@ class Recorder:
         """
         return self._tape.trace(self.case, self._writes, problems)
 
+    def judge(self, observed: Observed, ok: bool, result: object) -> BaseException | None:
+        """What the guard, if there is one, makes of a call that is over: an exception for the loop, or None."""
+        if self._guarding is None:
+            return None
+        reads = self._writes is not None and observed.tool not in self._writes
+        verdict = self._tape.guarded(self._guarding.verdict, observed, ok, result, self._tape.turn_of(observed), reads)
+        if verdict is None or verdict.kind == "continue":
+            return None
+        self._tape.intervene(verdict.kind, str(verdict.detector))
+        return self._guarding.act(verdict)
+
     def _takes_results(self) -> bool:
         return self._calls_from in (None, "wire")
+
+
+class StuckGuard(Protocol):
+    """What `harness.stuck.Guard` offers to a recorder."""
+
+    def call(
+        self, tool: str, arguments: object, result: object = None, *, ok: bool, read_only: bool, turn: int | None
+    ) -> Any:
+        """Take one executed call into account and say what is to be done."""
+
+
+class _Guarding:
+    """A guard, and what is done with its verdicts."""
+
+    def __init__(self, guard: StuckGuard, on_verdict: Callable[[Any], object] | None, *, raising: bool) -> None:
+        self._guard = guard
+        self._on_verdict = on_verdict
+        self._raising = raising
+
+    def verdict(self, observed: Observed, ok: bool, result: object, turn: int | None, read_only: bool) -> Any:
+        shown = str(result) if isinstance(result, BaseException) else result
+        return self._guard.call(observed.tool, observed.given, shown, ok=ok, read_only=read_only, turn=turn)
+
+    def act(self, verdict: Any) -> BaseException | None:
+        if self._on_verdict is not None:
+            self._on_verdict(verdict)
+        if not self._raising or verdict.kind != "force_stop":
+            return None
+        return StuckLoop(f"the run is stuck: {verdict.detector} at call {verdict.at_call}", verdict)
 
 
 class _Dispatches:
     """Hears a dispatcher: which tool, with which input."""
 
-    def __init__(self, tape: Tape, names: list[str]) -> None:
+    def __init__(self, recorder: Recorder, tape: Tape, names: list[str]) -> None:
+        self._recorder = recorder
         self._tape = tape
         self._names = names
 
@@ -122,15 +182,18 @@ class _Dispatches:
             return self._tape.begin(str(first.name), first.input)
         return self._tape.begin(str(first), given[1] if len(given) > 1 else {})
 
-    def ended(self, token: Observed | None, ok: bool, result: Any) -> None:
-        if token is not None:
-            self._tape.guarded(self._tape.end, token, ok, result)
+    def ended(self, token: Observed | None, ok: bool, result: Any) -> BaseException | None:
+        if token is None:
+            return None
+        self._tape.guarded(self._tape.end, token, ok, result)
+        return self._recorder.judge(token, ok, result)
 
 
 class _ToolCalls:
     """Hears the function of one tool."""
 
-    def __init__(self, tape: Tape, tool: str, names: list[str]) -> None:
+    def __init__(self, recorder: Recorder, tape: Tape, tool: str, names: list[str]) -> None:
+        self._recorder = recorder
         self._tape = tape
         self._tool = tool
         self._names = names
@@ -140,9 +203,11 @@ class _ToolCalls:
         given.pop("idempotency_key", None)  # made by the loop, not by the model
         return self._tape.guarded(self._tape.begin, self._tool, given)
 
-    def ended(self, token: Observed | None, ok: bool, result: Any) -> None:
-        if token is not None:
-            self._tape.guarded(self._tape.end, token, ok, result)
+    def ended(self, token: Observed | None, ok: bool, result: Any) -> BaseException | None:
+        if token is None:
+            return None
+        self._tape.guarded(self._tape.end, token, ok, result)
+        return self._recorder.judge(token, ok, result)
 
 
 class _Wire:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -53,7 +54,7 @@ class Turn:
 
 @dataclass(slots=True)
 class Observed:
-    """One call; `ok` and `result` are known when it is over."""
+    """One call.  `ok` and `result` are known when it is over; `given` is a copy of its arguments, for a guard."""
 
     turn: Turn | None
     place: int
@@ -62,6 +63,7 @@ class Observed:
     args: Mapping[str, Any] | None
     ok: bool = False
     result: str | None = None
+    given: object = None
 
 
 class Tape:
@@ -71,10 +73,14 @@ class Tape:
         normalizer: what varies by run.
         detail: what the trace holds of arguments: `args`, `digest` or `plain`.
         model: the name of the model; None takes it from the first request.
+
+    Attributes:
+        keeps_arguments: whether calls keep a copy of their arguments until they are over.
     """
 
     def __init__(self, normalizer: Normalizer, detail: str, model: str | None) -> None:
         self.model = model
+        self.keeps_arguments = False
         self._normalizer = normalizer
         self._detail = detail
         self._lock = threading.Lock()
@@ -89,12 +95,19 @@ class Tape:
     def begin(self, tool: str, arguments: object) -> Observed:
         """A call starts.  Its arguments are digested here, before the tool can change them."""
         digest, args = self._digests(arguments)
+        given = copy.deepcopy(arguments) if self.keeps_arguments else None
         with self._lock:
             turn = self._turns[-1] if self._turns else None
             place = _claim(turn, tool, arguments) if turn else _NO_PLACE
-            observed = Observed(turn, place, tool, digest, args)
+            observed = Observed(turn, place, tool, digest, args, given=given)
             self._calls.append(observed)
         return observed
+
+    def turn_of(self, observed: Observed) -> int | None:
+        """The number of the response that a call belongs to; None outside any."""
+        with self._lock:
+            numbers = range(len(self._turns), 0, -1)
+            return next((number for number in numbers if self._turns[number - 1] is observed.turn), None)
 
     def end(self, observed: Observed, ok: bool, result: object) -> None:
         """A call is over."""

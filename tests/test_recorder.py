@@ -19,7 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Recorder
+from harness.errors import StuckLoop
 from harness.normalize import Normalizer
+from harness.stuck import Guard
 from harness.trace import Intervention
 from harness.wire import encode_event, stream_events
 
@@ -627,3 +629,57 @@ def test_interventions_and_undeclared_writes() -> None:
     assert trace.writes == frozenset({"anything"})
     assert trace.interventions == (Intervention(0, "nudge", "ExactDuplicate"),)
     assert trace.problems == ("25 turns, limit 24",)
+
+
+def test_a_guard_judges_a_loop_of_ones_own_without_changing_it() -> None:
+    """The callback hears the nudge at the third equal call; the loop gets what it would get without a guard."""
+    recorder = Recorder(writes=())
+    heard: list[Any] = []
+    recorder.guard(Guard(), heard.append)
+    dispatch = recorder.instrument(lambda name, tool_input: tool_input.clear() or "the same")
+    assert [dispatch("read_file", {"path": "a"}) for _ in range(4)] == ["the same"] * 4
+    assert [(one.kind, one.detector, one.at_call) for one in heard] == [
+        ("nudge", "ConsecutiveDuplicate", 3),
+        ("force_stop", "ConsecutiveDuplicate", 4),
+    ]
+    assert recorder.trace().interventions == (
+        Intervention(0, "nudge", "ConsecutiveDuplicate"),
+        Intervention(0, "force_stop", "ConsecutiveDuplicate"),
+    )
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_guard_can_end_a_loop_that_swallows_every_exception(is_async: bool) -> None:
+    """`StuckLoop` leaves the loop with the verdict and its evidence; the call that it came with did run."""
+    recorder = Recorder(writes=())
+    recorder.guard(Guard(), raising=True)
+    ran: list[str] = []
+
+    def tool(name: str, tool_input: dict[str, Any]) -> str:
+        ran.append(name)
+        return "the same"
+
+    async def atool(name: str, tool_input: dict[str, Any]) -> str:
+        return tool(name, tool_input)
+
+    async def loop_async() -> None:
+        dispatch = recorder.instrument(atool)
+        for _ in range(10):
+            try:
+                await dispatch("read_file", {"path": "a"})
+            except Exception:
+                continue
+
+    def loop_sync() -> None:
+        dispatch = recorder.instrument(tool)
+        for _ in range(10):
+            try:
+                dispatch("read_file", {"path": "a"})
+            except Exception:
+                continue
+
+    with pytest.raises(StuckLoop, match="the run is stuck: ConsecutiveDuplicate at call 4") as stuck:
+        asyncio.run(loop_async()) if is_async else loop_sync()
+    assert stuck.value.verdict.evidence.calls == (1, 2, 3, 4)
+    assert len(ran) == 4
+    assert [call.ok for call in recorder.trace().calls] == [True] * 4

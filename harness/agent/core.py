@@ -33,7 +33,7 @@ from harness.agent.ledger import (
     timed_out_result,
     unknown_result,
 )
-from harness.agent.requests import answered, next_request, not_executed, unfit
+from harness.agent.requests import STOPPED_STUCK, answered, next_request, not_executed, unfit
 from harness.agent.results import ToolResult, error_result, scrub
 from harness.agent.state import (
     Asked,
@@ -99,7 +99,7 @@ def converse(state: State, plan: Plan) -> Generator[Effect, Any, str]:
     Starting and resuming are the same thing: what to do next is read off the state each time.
 
     Returns:
-        How it ended: `completed`, `truncated`, `refused`, `force_stop` or `max_turns`.
+        How it ended: `completed`, `truncated`, `refused`, `stopped_stuck` or `max_turns`.
 
     Raises:
         NoAnswerError: The model could not be brought to answer; the state is as it was before the question.
@@ -114,9 +114,15 @@ def converse(state: State, plan: Plan) -> Generator[Effect, Any, str]:
             yield from _return(state, plan, _next_prompt(state, plan) if joins else None)
             joins = False
         elif state.status is None and state.awaits_model:
+            last_word = _explains(state)
             if state.turns >= plan.max_turns:
-                return "force_stop" if _explains(state) else "max_turns"
-            yield from _answer(state, plan)
+                return STOPPED_STUCK if last_word else "max_turns"
+            try:
+                yield from _answer(state, plan)
+            except NoAnswerError:
+                if not last_word:
+                    raise
+                return STOPPED_STUCK  # the run is over all the same; its report did not come
         elif (prompt := _next_prompt(state, plan)) is not None:
             yield from _commit(state, Prompted(prompt))
         else:
@@ -295,7 +301,7 @@ def _return(state: State, plan: Plan, prompt: str | None) -> Steps:
 
 
 def _judge(state: State, detector: Detector) -> Json | None:
-    verdict = detector(tuple(state.calls.values()))
+    verdict = detector(_calls_since_prompt(state))
     if verdict is None or verdict.kind == "continue":
         return None
     if verdict.kind not in ("nudge", "force_stop") or not verdict.message.strip():
@@ -305,3 +311,17 @@ def _judge(state: State, detector: Detector) -> Json | None:
         )
     name = getattr(verdict, "detector", None)
     return {"turn": state.turns, "verdict": verdict.kind, "detector": name, "message": scrub(verdict.message)}
+
+
+def _calls_since_prompt(state: State) -> tuple[Call, ...]:
+    """What the detector looks at: a user who says something new changes what counts as repetition."""
+    if len(state.prompts) < 2:
+        return tuple(state.calls.values())
+    turn = state.turns
+    for message in reversed(state.messages):
+        content = message["content"]
+        if message["role"] == "assistant":
+            turn -= 1
+        elif isinstance(content, str) or any(block.get("text") in state.prompts for block in content):
+            break
+    return tuple(call for call in state.calls.values() if call.turn > turn)

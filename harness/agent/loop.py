@@ -21,7 +21,7 @@ from harness.agent.execution import Hands
 from harness.agent.preparation import Options, Work, prepared
 from harness.agent.processes import end_groups
 from harness.agent.progress import Progress, progress_of
-from harness.agent.requests import text_of
+from harness.agent.requests import NO_REPORT, STOPPED_STUCK, text_of
 from harness.agent.responses import ask, ask_async
 from harness.agent.signals import AsyncStop, Stop, StopNow
 from harness.agent.state import Asked, Started, State
@@ -45,8 +45,8 @@ class Result:
     """How a run ended.
 
     `status`: `completed` (`end_turn`, `stop_sequence`), `truncated` (`max_tokens`, `model_context_window_exceeded`),
-    `refused`, `force_stop` (by the detector) or `max_turns`.  `stop_reason` and `stop_details` (of a refusal) are the
-    model's last ones, unchanged.  `turns` counts all processes that worked on the run; `tokens_used` is the window
+    `refused`, `stopped_stuck` (by the detector) or `max_turns`.  `stop_reason` and `stop_details` (of a refusal) are
+    the model's last ones, unchanged.  `turns` counts all processes that worked on the run; `tokens_used` is the window
     after the last response; `attempts` counts the requests, answered or not.
     """
 
@@ -324,9 +324,12 @@ def _processes(calls: tuple[Call, ...]) -> list[OwnProcess]:
 def _result(status: str, state: State) -> Result:
     last = next((message for message in reversed(state.messages) if message["role"] == "assistant"), None)
     content = [] if last is None else last["content"]
+    text = content if isinstance(content, str) else text_of(content)
+    if status == STOPPED_STUCK and (state.status is None or not text.strip()):
+        text = NO_REPORT
     return Result(
         status=status,
-        text=content if isinstance(content, str) else text_of(content),
+        text=text,
         stop_reason=state.stop_reason,
         turns=state.turns,
         tokens_used=state.tokens_used,

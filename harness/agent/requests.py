@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from harness.agent.contract import Tool
 
-__all__ = ["answered", "next_request", "not_executed", "status_of", "text_of", "unfit"]
+__all__ = ["NO_REPORT", "STOPPED_STUCK", "answered", "next_request", "not_executed", "status_of", "text_of", "unfit"]
+
+STOPPED_STUCK: Final = "stopped_stuck"
+"""How a run ends that its detector stopped.  Never "completed": nobody must take it for done."""
+
+NO_REPORT: Final = (
+    "The run was stopped because it made no progress, and the model gave no report. Calls were executed; what they "
+    "achieved has not been checked."
+)
+"""The text of such a run when its last word did not come.  It claims nothing."""
 
 # The calls of such a response may be cut off in the middle, and a half-written command must not run.
 _NO_CALLS: Final = {
@@ -120,7 +129,7 @@ def answered(message: Json, state: State, toolset: Mapping[str, Tool], *, tools_
         about={key: value for key, value in message.items() if key not in {"content", "role", "type"}},
         tokens_used=_window(message.get("usage") or {}),
         calls=tuple(calls),
-        status=("force_stop" if tools_off else status_of(stop_reason)) if ends else None,
+        status=(STOPPED_STUCK if tools_off else status_of(stop_reason)) if ends else None,
     )
 
 

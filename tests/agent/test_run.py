@@ -420,19 +420,36 @@ class TestDetector:
         assert play([READ, MAIL, DONE]).interventions == result.interventions
 
     def test_a_forced_stop_lets_the_run_explain_itself(self, play: Any, world: Any) -> None:
-        """One last response with tool use switched off, also across a crash before it, then the end."""
+        """One last response with tool use switched off, then the end.  Where it does not come, nothing is claimed, and
+        the next process asks for it once more.
+        """
         script = [READ, MAIL, DONE]
 
         def detect(calls: Any) -> Verdict:
             return Verdict("force_stop", "You are going in circles. Explain.")
 
-        with pytest.raises(NoAnswerError):
-            play([READ, {"fail": 529, "times": 1}, MAIL, DONE], detector=detect, max_attempts=1)
+        speechless = play([READ, {"fail": 529, "times": 1}, MAIL, DONE], detector=detect, max_attempts=1)
+        assert (speechless.status, speechless.turns) == ("stopped_stuck", 1)
+        assert speechless.text.startswith(
+            "The run was stopped because it made no progress, and the model gave no report."
+        )
         result = play([READ, {"fail": 529, "times": 1}, MAIL, DONE], detector=None)
-        assert (result.status, result.turns, world.done) == ("force_stop", 2, ["read a"])
+        assert (result.status, result.turns, world.done) == ("stopped_stuck", 2, ["read a"])
         assert play.requests[-1]["tool_choice"] == {"type": "none"}
         assert result.text == "Tool use is switched off, so this is where I stop."
-        assert play(script, state_dir=..., detector=detect, max_turns=1).status == "force_stop"
+        assert play(script, state_dir=..., detector=detect, max_turns=1).status == "stopped_stuck"
+
+    def test_a_new_prompt_starts_afresh(self, play: Any) -> None:
+        """What was repeated before the user said something new is no repetition after it."""
+        seen = []
+
+        def detect(calls: Any) -> Verdict:
+            seen.append([call.turn for call in calls])
+            return Verdict("continue")
+
+        script = [READ, DONE, READ, MAIL, DONE]
+        play(script, prompt=["Go.", "And now?"], detector=detect)
+        assert seen == [[1], [3], [3, 4]]
 
     def test_a_detector_that_says_nothing_sensible_is_an_error(self, play: Any) -> None:
         """A verdict that the loop cannot act on is the detector's fault, and named."""
