@@ -16,7 +16,7 @@ __all__ = ["DETAILS", "Project"]
 
 DETAILS: Final = ("args", "digest", "plain")
 
-_KEYS: Final = ("artifacts", "cases", "compare", "detail", "golden_traces", "normalize")
+_KEYS: Final = ("artifacts", "cases", "compare", "detail", "golden_traces", "normalize", "stuck")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Project:
     detail: str = "args"
     compare: Mapping[str, Any] = field(default_factory=dict)
     normalize: Mapping[str, Any] = field(default_factory=dict)
+    stuck: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def pending(self) -> Path:
@@ -60,6 +61,7 @@ class Project:
             detail=settings.get("detail", "args"),
             compare=settings.get("compare", {}),
             normalize=settings.get("normalize", {}),
+            stuck=settings.get("stuck", {}),
         )
         if project.detail not in DETAILS:
             raise ConfigError(f"{where}: 'detail' takes {' or '.join(map(repr, DETAILS))}, not {project.detail!r}")

@@ -12,7 +12,7 @@ __all__ = ["with_languages"]
 
 
 def with_languages(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a case with the fragments of the three languages put in.
+    """The schema of a case with the fragments of the languages put in.
 
     Args:
         schema: as pydantic generated it, with `$defs`; it is left as it is.
@@ -25,6 +25,7 @@ def with_languages(schema: dict[str, Any]) -> dict[str, Any]:
         | {
             "compare": _described(properties["compare"], {"$ref": "#/$defs/Compare"}),
             "normalize": _described(properties["normalize"], {"$ref": "#/$defs/Normalize"}),
+            "stuck": _described(properties["stuck"], {"$ref": "#/$defs/Stuck"}),
         },
         "$defs": defs
         | {
@@ -34,6 +35,7 @@ def with_languages(schema: dict[str, Any]) -> dict[str, Any]:
             "Call": _CALL,
             "Compare": _COMPARE,
             "Normalize": _NORMALIZE,
+            "Stuck": _STUCK,
         },
     }
 
@@ -183,6 +185,41 @@ _NORMALIZE: dict[str, Any] = _object(
             "items": {"type": "string"},
             "description": "Default keys or placeholders that do not vary here.",
             "examples": [["cursor"]],
+        },
+    },
+)
+
+_DETECTORS = (
+    "EmptyThink",
+    "ToolModeSwitch",
+    "SuccessAfterError",
+    "ConsecutiveDuplicate",
+    "ExactDuplicate",
+    "SameToolError",
+    "FamilyNoProgress",
+    "SearchEscalation",
+    "NoProgress",
+)
+_STUCK = _object(
+    "Settings of the stuck-loop guard; an empty mapping takes the defaults.",
+    {
+        "window": {"type": "integer", "minimum": 1, "description": "How many steps are remembered."},
+        "escalation": _object(
+            "When nudges become a stop.",
+            {
+                "nudges": {"type": "integer", "minimum": 1, "description": "This many nudges are a stop ..."},
+                "steps": {"type": "integer", "minimum": 1, "description": "... within this many steps."},
+            },
+        ),
+        "visual_is_goal": {"type": "boolean", "description": "Looking at the screen needs no excuse."},
+        "detectors": _object(
+            "What single detectors do otherwise; false switches one off.",
+            {name: {"type": ["object", "boolean"], "description": f"Settings of {name}."} for name in _DETECTORS},
+        ),
+        "tools": {
+            "type": "object",
+            "description": "What is to know about tools, by name or pattern: traits, family, mask, volatile_args.",
+            "additionalProperties": {"type": "object"},
         },
     },
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.case.ids import case_id, find_cases, find_collisions, is_case_file, shown_path
-from harness.errors import CaseError, NormalizeError, PolicyError, Problem, ScriptError, ToolError
+from harness.errors import CaseError, NormalizeError, PolicyError, Problem, ScriptError, StuckConfigError, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,6 +38,7 @@ class Case:
         limits: hard bounds; a value of None means the default.
         compare: the `compare:` mapping; `policy` reads it.
         normalize: the `normalize:` mapping.
+        stuck: the settings of the stuck-loop guard; None when the case has none.
         detail: `args`, `digest` or `plain`; None leaves it to the project.
         faults: what is done to the process.
         marks: pytest marks.
@@ -60,6 +61,7 @@ class Case:
     limits: Limits
     compare: Mapping[str, Any] | None
     normalize: Mapping[str, Any] | None
+    stuck: Mapping[str, Any] | None
     detail: str | None
     faults: Faults
     marks: tuple[str, ...]
@@ -132,6 +134,7 @@ def load_case(path: Path, root: Path) -> Case:
         limits=checked.limits,
         compare=checked.compare,
         normalize=checked.normalize,
+        stuck=checked.stuck,
         detail=checked.detail,
         faults=checked.faults,
         marks=tuple(checked.marks),
@@ -147,6 +150,7 @@ def _languages(data: Mapping[str, Any]) -> tuple[Script | None, list[tuple[KeyPa
     from harness.model.script import Script
     from harness.normalize import Normalizer
     from harness.policy import Policy
+    from harness.stuck.config import Config
 
     complaints: list[tuple[KeyPath, str]] = []
     script = None
@@ -156,10 +160,10 @@ def _languages(data: Mapping[str, Any]) -> tuple[Script | None, list[tuple[KeyPa
             script = Script.parse(model["script"])
         except ScriptError as error:
             complaints.append((("model", "script", *error.path), str(error)))
-    for key, parse in (("compare", Policy.parse), ("normalize", Normalizer.parse)):
+    for key, parse in (("compare", Policy.parse), ("normalize", Normalizer.parse), ("stuck", Config.parse)):
         try:
             parse(data.get(key))
-        except (PolicyError, NormalizeError) as error:
+        except (PolicyError, NormalizeError, StuckConfigError) as error:
             complaints.append(((key, *error.path), str(error)))
     return script, complaints
 

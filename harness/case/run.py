@@ -20,6 +20,7 @@ from harness.case.workspace import fresh_directory, workspace
 from harness.errors import HarnessError, LoopError, PolicyError, ToolError
 from harness.normalize import Normalizer, digest_key
 from harness.recorder import Recorder
+from harness.stuck import Config, Guard, TurnDetector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,6 +124,8 @@ class _Session:
                 calls_from="dispatch" if hands_over else "wire",
             )
             kind = ServedModel if self.serves else BoundedModel
+            if self.case.stuck is not None and "detector" not in taken:
+                self.recorder.guard(Guard(self.guard_settings()))
             self.model = kind(self.bounds, self.script, name=self.case.model.name, observer=self._observe)
             return bind(loop, self._offers(), {"max_turns": lambda: self.bounds.turns})
         except LoopError as error:
@@ -178,6 +181,8 @@ class _Session:
             "workspace": lambda: self.directory or self.stack.enter_context(fresh_directory("workspace")),
             "state_dir": lambda: self.stack.enter_context(fresh_directory("state")),
         }
+        if case.stuck is not None:
+            offers["detector"] = lambda: TurnDetector(self.guard_settings())
         if case.max_turns is not None:
             offers["max_turns"] = lambda: case.max_turns
         if toolset is not None:
@@ -188,6 +193,10 @@ class _Session:
                 "async_dispatch": lambda: self.recorder.instrument(self.bounds.watch(toolset.async_dispatch)),
             }
         return offers
+
+    def guard_settings(self) -> Config:
+        """The case's settings of the guard on top of the project's."""
+        return Config.parse(self.case.stuck, Config.parse(self.project.stuck))
 
     # The SDK takes most of a second to import, and a loop that talks HTTP by other means never needs it.
     def _client(self) -> anthropic.Anthropic:

@@ -1,7 +1,8 @@
 """The format of a case file, as pydantic models: the one place that says which keys there are and what they mean.
 
 The descriptions and examples are what editors show (`json_schema`).  Keys whose value is a language of its own are left
-to its parser: `model.script` (harness.model), `compare` (harness.policy), `normalize` (harness.normalize).
+to its parser: `model.script` (harness.model), `compare` (harness.policy), `normalize` (harness.normalize), `stuck`
+(harness.stuck).
 """
 
 from __future__ import annotations
@@ -171,6 +172,8 @@ class CaseFile(Part):
     """How strictly each facet is compared with the golden; exactly when not given."""
     normalize: Any = None
     """What varies from run to run in this case, on top of the defaults."""
+    stuck: Any = None
+    """Guards the run against being stuck: settings of the nine detectors, or an empty mapping for the defaults."""
     detail: Literal["args", "digest", "plain"] | None = None
     """What the golden tells of arguments: a digest each (args), one for all (digest), or their values (plain)."""
     faults: Faults = Field(default_factory=Faults)

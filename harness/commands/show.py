@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.commands.common import complete_case, echo_lines, project_option
+
+if TYPE_CHECKING:
+    from harness.project import Project
+    from harness.trace import Trace
 
 __all__ = ["command"]
 
@@ -26,12 +31,34 @@ def command(trace: str, pending: bool, root: Path | None) -> None:
     from harness.gate import Gate
     from harness.golden import load_trace
     from harness.project import Project
-    from harness.report.lines import trace_lines
 
     file = Path(trace)
+    project = Project.find(root)
     if file.suffix == ".json" and file.is_file():
-        echo_lines(trace_lines(load_trace(file)))
+        _show(load_trace(file), project)
         return
-    gate = Gate(Project.find(root))
-    path = gate.pending_path(trace) if pending else gate.store.path(trace)
-    echo_lines(trace_lines(load_trace(path, gate.store.shown(path)) if pending else gate.store.load(trace)))
+    gate = Gate(project)
+    if not pending:
+        _show(gate.store.load(trace), project)
+        return
+    path = gate.pending_path(trace)
+    _show(load_trace(path, gate.store.shown(path)), project)
+
+
+def _show(trace: Trace, project: Project) -> None:
+    """The trace, and along it what the stuck-loop detectors say."""
+    from harness.commands.check import settings_of
+    from harness.report.lines import Line, trace_lines
+    from harness.stuck.audit import audit
+
+    notes: dict[int, list[Line]] = {}
+    for finding in audit(trace, settings_of(project.stuck, project.cases, trace.case)).findings:
+        verdict = finding.verdict
+        if verdict.evidence is not None:
+            notes.setdefault(verdict.at_call, []).extend(
+                (
+                    Line(f"       {verdict.kind} by {verdict.detector}: {verdict.evidence.sentence()}", "changed"),
+                    Line(f"       {verdict.evidence.explanation()}", "faint"),
+                )
+            )
+    echo_lines(trace_lines(trace, notes=notes))

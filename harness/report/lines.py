@@ -87,8 +87,16 @@ def _hidden(blocks: Sequence[Sequence[Line]], whole: str) -> Line:
     return Line(f"… {count:,} more difference{'s' * (count != 1)}{where}", "title")
 
 
-def trace_lines(trace: Trace, shown: int | None = None) -> list[Line]:
-    """The turns with their stop_reasons and calls, and the summary."""
+def trace_lines(
+    trace: Trace, shown: int | None = None, notes: Mapping[int, Sequence[Line]] | None = None
+) -> list[Line]:
+    """The turns with their stop_reasons and calls, and the summary.
+
+    Args:
+        trace: what to show.
+        shown: how many calls; None for all.
+        notes: lines that go below a call, by its number from 1.
+    """
     lines: list[Line] = []
     turn = 0
     for index, call in enumerate(trace.calls if shown is None else trace.calls[:shown]):
@@ -98,6 +106,7 @@ def trace_lines(trace: Trace, shown: int | None = None) -> list[Line]:
         mark = "!" if call.tool in trace.writes else " "
         failed = "" if call.ok else "  failed"
         lines.append(Line(f"  {mark} {index + 1:>3}  {_call_text(call)}{failed}", "plain" if call.ok else "removed"))
+        lines += (notes or {}).get(index + 1, ())
     if shown is not None and len(trace.calls) > shown:
         return [*lines, Line(f"… {len(trace.calls) - shown} more calls", "title")]
     lines += [_turn_line(trace, number) for number in range(turn + 1, trace.turns + 1)]

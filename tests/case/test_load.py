@@ -132,7 +132,7 @@ BAD = {
         MINIMAL + "zzz: 1\n",
         [
             "4:1: unknown key 'zzz'; there are: description, agent, command, prompt, tools, writes, workspace, model, "
-            "limits, compare, normalize, detail, faults, marks, tags, max_turns (at zzz)"
+            "limits, compare, normalize, stuck, detail, faults, marks, tags, max_turns (at zzz)"
         ],
     ),
     "unknown keys inside": (
