@@ -9,6 +9,7 @@ import enum
 import hashlib
 import json
 import pathlib
+import re
 from typing import Any
 
 import pytest
@@ -69,7 +70,7 @@ class Rude:
         ("a\x00b\ud800c", "a\ufffdb\ufffdc"),
         ({"k\x00": ["\udfff"]}, '{"k\ufffd": ["\ufffd"]}'),
     ],
-    ids=repr,
+    ids=lambda value: re.sub("<list_iterator.*>", "<list_iterator>", repr(value)),  # workers must agree on ids
 )  # fmt: skip
 def test_any_value_becomes_text(value: Any, content: str) -> None:
     """Strings stay, everything else becomes JSON, and nothing that JSON cannot carry is left."""
