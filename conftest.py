@@ -1,3 +1,3 @@
 """Fixtures and plugins of this repository's own tests."""
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "harness.testing"]

@@ -17,7 +17,8 @@
     ├── StateError           the durable state of a run cannot be used or written; `kind` says why
     │   └── StateLockedError     another process is running on it
     └── ToolError            a tool, or a list of tools, is wrong
-        └── ToolInputError       a call breaks the contract of its tool; refused before it ran
+        ├── ToolInputError       a call breaks the contract of its tool; refused before it ran
+        └── UnknownToolError     a call names a tool that there is not
 
 `RunInterrupted` stands outside of the tree: it is a `SystemExit`, raised when a signal ends a run in good order, and
 `except Exception` in a worker must not swallow it.
@@ -56,6 +57,7 @@ __all__ = [
     "ToolError",
     "ToolInputError",
     "TraceError",
+    "UnknownToolError",
 ]
 
 
@@ -222,3 +224,15 @@ class RunInterrupted(SystemExit):
 
     def __str__(self) -> str:
         return self.message
+
+
+class UnknownToolError(ToolError, KeyError):
+    """A call names a tool that there is not.  Also a KeyError, which is what a loop with a table of tools expects."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        there = f"there are: {', '.join(known)}" if known else "this run has none"
+        super().__init__(f"unknown tool {name!r}; {there}")
+
+    def __str__(self) -> str:  # KeyError shows the repr of its argument
+        return str(self.args[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from harness.atomic import write_atomically
@@ -11,7 +11,7 @@ from harness.drift import Drift, compare
 from harness.errors import GoldenError, HarnessError, PolicyError
 from harness.golden import GoldenStore, dump_trace, load_trace
 from harness.policy import Policy
-from harness.report.lines import SHOWN, Line, drift_lines, plain_text, trace_lines
+from harness.report.lines import SHOWN, Line, drift_lines, plain_text, printable, trace_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from harness.project import Project
     from harness.trace import Trace
 
-__all__ = ["Gate", "Status", "Verdict"]
+__all__ = ["PASSED", "Gate", "Status", "Verdict"]
 
 Status: TypeAlias = Literal["same", "drift", "missing", "unusable", "failed", "new", "accepted", "unchanged"]
 
 PASSED: Final = frozenset({"same", "new", "accepted", "unchanged"})
+"""The statuses with which the build may go on."""
 
 # A golden that another version or another key made is not ours to replace.
 _NOT_OURS: Final = ("newer", "wrong_key")
@@ -35,6 +36,14 @@ class Verdict:
 
     `same`, `drift`, `missing` and `unusable` compare it with its golden; `failed` says that the run itself must not
     count (`problems`); `new`, `accepted` and `unchanged` say what an update did to the golden.
+
+    Args:
+        case: whose run it was.
+        status: the verdict in a word.
+        headline: the reason in one line.
+        lines: the whole story.
+        trace: what was observed.
+        drift: its comparison with the golden, where there was one.
     """
 
     case: str
@@ -43,6 +52,9 @@ class Verdict:
     lines: tuple[Line, ...] = ()
     trace: Trace | None = None
     drift: Drift | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "headline", printable(self.headline))
 
     @property
     def passed(self) -> bool:
@@ -56,9 +68,13 @@ class Gate:
     Args:
         project: where goldens and pending traces are.
         update: accept what ran instead of comparing it.
+
+    Attributes:
+        accepted: by case, who accepted which run in this session, where a golden may have several claimants.
     """
 
     def __init__(self, project: Project, *, update: bool = False) -> None:
+        self.accepted: dict[str, tuple[str, Trace]] = {}
         self.project = project
         self.store = GoldenStore.of(project)
         self.policy = Policy.parse(project.compare)
@@ -112,8 +128,8 @@ class Gate:
 
     def _failed(self, trace: Trace, problems: list[str]) -> Verdict:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        lines = [Line(f"problem: {problem}", "removed") for problem in problems]
-        lines += trace_lines(trace, SHOWN)
+        lines = [Line(f"problem: {problem}", "removed") for problem in problems[1:]]
+        lines += trace_lines(replace(trace, problems=()), SHOWN)
         return Verdict(trace.case, "failed", problems[0] + more, tuple(lines), trace)
 
     def _compare(self, trace: Trace, policy: Policy) -> Verdict:
@@ -121,12 +137,18 @@ class Gate:
             golden = self.store.load(trace.case)
         except GoldenError as error:
             status: Status = "missing" if error.kind == "missing" else "unusable"
-            return Verdict(trace.case, status, str(error), tuple(trace_lines(trace, SHOWN)), trace)
+            lines = trace_lines(trace, SHOWN)
+            if error.kind not in ("missing", *_NOT_OURS):
+                lines += [Line(""), _advice(trace.case, "restore the golden from git, or accept this run with")]
+            return Verdict(trace.case, status, str(error), tuple(lines), trace)
         drift = compare(golden, trace, policy)
         if not drift:
-            return Verdict(trace.case, "same", "", (), trace, drift)
-        advice = Line(f"accept with: harness accept {trace.case}   or: pytest --update-golden", "faint")
-        return Verdict(trace.case, "drift", drift.headline, (*drift_lines(drift), Line(""), advice), trace, drift)
+            stale = trace.owner is not None and golden.owner != trace.owner
+            owner = f"names {golden.owner} as its owner, now {trace.owner}; renew it with: pytest --update-golden"
+            return Verdict(trace.case, "same", owner if stale else "", (), trace, drift)
+        lines = drift_lines(drift, whole=self.store.shown(self.report_path(trace.case)))
+        lines += [Line(""), _advice(trace.case, "accept with")]
+        return Verdict(trace.case, "drift", drift.headline, tuple(lines), trace, drift)
 
     def _accept(self, trace: Trace, policy: Policy) -> Verdict:
         drift: Drift | None = None
@@ -168,6 +190,10 @@ class Gate:
     def report_path(self, case: str) -> Path:
         """Where the whole diff of a drift is written."""
         return self.project.artifacts / "reports" / f"{case}.txt"
+
+
+def _advice(case: str, what: str) -> Line:
+    return Line(f"{what}: harness accept {case}   or: pytest --update-golden", "faint")
 
 
 def _policy_problems(trace: Trace, policy: Policy) -> list[str]:

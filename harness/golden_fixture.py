@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from harness.case.ids import SUFFIXES, case_id, shown_path
+from harness.drift import compare as compare_traces
+from harness.errors import CaseError, GoldenError, PolicyError
 from harness.policy import Policy
 from harness.recorder import Recorder
 
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GoldenTrace"]
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
-
 
 class GoldenTrace:
     """Compares recorded runs with their goldens.
@@ -28,18 +28,26 @@ class GoldenTrace:
             run_my_loop(client_with(recorder.middleware), recorder.instrument(dispatch))
             golden_trace(recorder)
 
+    Several tests may compare with one golden, such as the sync and the async way through one loop.
+
     Args:
         gate: of the project.
-        owner: the test file, so that the golden is known to have one.
+        owner: the test file, so that the golden is known to have one; relative to the project's root.
+        test: the node id of the test.
         publish: is told each verdict.
         update: accept what ran instead of comparing it.
     """
 
-    def __init__(self, gate: Gate, owner: str | None, publish: Callable[[Verdict], None], *, update: bool) -> None:
+    def __init__(self, gate: Gate, owner: str, test: str, publish: Callable[[Verdict], None], *, update: bool) -> None:
         self._gate = gate
         self._owner = owner
+        self._test = test
         self._publish = publish
         self._update = update
+        self._accepted_here: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<golden_trace of {self._test}>"
 
     def __call__(self, recorded: Recorder | Trace, *, compare: Mapping[str, Any] | None = None) -> Trace:
         """Fail the test when the run drifted from its golden; returns the trace.
@@ -51,20 +59,63 @@ class GoldenTrace:
         Raises:
             AssertionError: the run drifted, or has no golden yet.
             PolicyError: the policy is wrong.
-            ValueError: the recorder was given no case, or one that cannot be a file name.
+            ValueError: the recorder was given no case, or one that cannot have this golden.
         """
+        __tracebackhide__ = True  # the test's own line is where the fault is
         trace = recorded.trace() if isinstance(recorded, Recorder) else recorded
-        if not _NAME.fullmatch(trace.case):
+        complaint = self._complaint(trace.case)
+        if complaint:
+            raise ValueError(complaint)
+        try:
+            policy = Policy.parse(compare, self._gate.policy)
+        except PolicyError as error:
+            raise PolicyError(f"{'.'.join(('compare', *map(str, error.path)))}: {error}", error.path) from None
+        if self._update and self._differs_from_accepted(trace, policy):
+            first, _ = self._gate.accepted[trace.case]
             raise ValueError(
-                f"a golden is filed under the case of its recorder, and {trace.case!r} is no name for one; "
-                "use letters, digits, '.', '_', '-', and '/' for folders: Recorder(case='nightly')"
+                f"{first} has accepted another run as {trace.case!r} in this session; "
+                "two runs that differ need two names: Recorder(case=...)"
             )
-        policy = Policy.parse(compare, self._gate.policy)
-        owned = dataclasses.replace(trace, owner=self._owner)
+        owned = dataclasses.replace(trace, owner=self._rightful_owner(trace.case))
         verdict = self._gate.judge(owned, policy, update=self._update)
+        if self._update and verdict.passed:
+            self._gate.accepted[trace.case] = (self._test, trace)
+            self._accepted_here.add(trace.case)
         self._publish(verdict)
         if not verdict.passed:
             from harness.report.failure import failure_lines
 
             raise AssertionError("\n".join(line.text for line in failure_lines(verdict)))
         return trace
+
+    def _complaint(self, case: str) -> str | None:
+        """Why a recorder's case cannot name a golden of ours."""
+        cases = self._gate.project.cases
+        if not case:
+            return "a golden is filed under the case of its recorder, and this one has none: Recorder(case='nightly')"
+        try:
+            name = case_id(cases / f"{case}.yaml", cases)
+        except CaseError as error:
+            return f"{case!r} cannot name a golden: {error.problems[0].message}"
+        if name != case:
+            return f"{case!r} cannot name a golden; write it as {name!r}"
+        file = next((path for suffix in SUFFIXES if (path := cases / f"{case}{suffix}").is_file()), None)
+        return (
+            None if file is None else f"the golden {case!r} is that of the case file {shown_path(file)}; take another"
+        )
+
+    def _differs_from_accepted(self, trace: Trace, policy: Policy) -> bool:
+        """Whether this session accepted another run under the same name: the last one would win, silently."""
+        test, accepted = self._gate.accepted.get(trace.case, ("", None))
+        if accepted is None or (test == self._test and trace.case not in self._accepted_here):
+            return False  # or this is a rerun of the test, which may replace what its earlier attempt did
+        return bool(compare_traces(accepted, trace, policy))
+
+    def _rightful_owner(self, case: str) -> str:
+        """A golden that several test files compare with keeps its first owner, or each update would change it."""
+        store = self._gate.store
+        try:
+            owner = store.load(case).owner
+        except GoldenError:
+            return self._owner
+        return owner if owner is not None and (store.root / owner).is_file() else self._owner

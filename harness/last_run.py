@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.atomic import write_atomically
 from harness.errors import HarnessError
+from harness.gate import PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,12 +24,12 @@ _NAME: Final = "last_run.json"
 
 def write_last_run(project: Project, verdicts: Mapping[str, str]) -> None:
     """Record which cases ran, as they are on disk now, and what became of each."""
-    cases = {
-        case: {"sha256": _digest(path), "verdict": verdicts[case]}
-        for case, path in _case_files(project).items()
-        if case in verdicts
-    }
-    with contextlib.suppress(OSError):  # an artifact folder that cannot be written must not change a verdict
+    with contextlib.suppress(OSError, HarnessError):  # what cannot be read or written must not change a verdict
+        cases = {
+            case: {"sha256": _digest(path), "verdict": verdicts[case]}
+            for case, path in _case_files(project).items()
+            if case in verdicts
+        }
         ignore = project.artifacts / ".gitignore"
         if not ignore.exists():
             write_atomically(ignore, b"*\n")
@@ -43,21 +44,22 @@ def unverified(project: Project) -> list[str]:
     """
     path = project.artifacts / _NAME
     try:
-        ran = json.loads(path.read_text(encoding="utf-8"))["cases"]
-    except (OSError, ValueError, KeyError, TypeError):
+        cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+        ran = {case: (one["sha256"], one["verdict"]) for case, one in cases.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise HarnessError(
             "no pytest run has left a record here: either pytest has not run, or it ran without the harness plugin "
             "(-p no:harness, PYTEST_DISABLE_PLUGIN_AUTOLOAD); run pytest first"
         ) from None
     lines: list[str] = []
     for case, file in _case_files(project).items():
-        entry = ran.get(case)
-        if entry is None:
+        digest, verdict = ran.get(case, (None, ""))
+        if digest is None:
             lines.append(f"{case}: was not run")
-        elif entry["sha256"] != _digest(file):
+        elif digest != _digest(file):
             lines.append(f"{case}: its file changed after it ran")
-        elif entry["verdict"] not in ("same", "new", "accepted", "unchanged"):
-            lines.append(f"{case}: {entry['verdict']}")
+        elif verdict not in PASSED:
+            lines.append(f"{case}: {verdict}")
     return lines
 
 

@@ -6,8 +6,9 @@ response forms all see what they would see without it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import httpx2
 from anthropic import Middleware
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answers", "ListeningMiddleware"]
 
+_GZIP: Final = zlib.MAX_WBITS | 16  # the format that zlib is to expect
+
 
 class Answers(Protocol):
     """Hears of requests and answers.  None of the methods may raise."""
@@ -33,6 +36,9 @@ class Answers(Protocol):
 
     def answered(self, token: Any) -> None:
         """The answer that `token` stands for is over, whole or not."""
+
+    def unreadable(self, content_type: str) -> None:
+        """An answer came in a form that cannot be listened to."""
 
 
 class ListeningMiddleware(Middleware):
@@ -67,6 +73,9 @@ class ListeningMiddleware(Middleware):
         if not response.is_success:
             return
         content_type = response.headers.get("content-type", "")
+        if content_type and not any(form in content_type.lower() for form in ("json", "text/event-stream")):
+            self._answers.unreadable(content_type)
+            return
         try:
             body = response.content
         except httpx2.ResponseNotRead:
@@ -80,23 +89,32 @@ class ListeningMiddleware(Middleware):
 
 
 class _Tap:
-    """Feeds a reader with what passes.  Compressed bodies are read when they are over."""
+    """Feeds a reader with what passes, as it passes: a loop may execute a block before the answer is over.
+
+    What is no event stream, or compressed in a way that only an optional package can undo, is read when it is over.
+    """
 
     def __init__(self, response: httpx2.Response, content_type: str, answers: Answers) -> None:
         self._headers = response.headers
         self._content_type = content_type
         self._answers = answers
-        self._live = "text/event-stream" in content_type.lower() and "content-encoding" not in response.headers
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        self._live = "text/event-stream" in content_type.lower() and encoding in {"identity", "gzip"}
+        inflate = zlib.decompressobj(_GZIP).decompress if encoding == "gzip" else bytes
+        self._inflate: Callable[[bytes], bytes] = inflate
         self._reader = MessageReader()
         self._chunks: list[bytes] = []
         self._token = answers.answering(self._reader) if self._live else None
         self._over = False
 
     def passed(self, chunk: bytes) -> None:
-        if self._live:
-            self._reader.feed(chunk)
-        else:
+        if not self._live:
             self._chunks.append(chunk)
+            return
+        try:
+            self._reader.feed(self._inflate(chunk))
+        except zlib.error:
+            self._inflate = bytes  # the SDK says what is wrong; what follows is no event, and the message not whole
 
     def over(self) -> None:
         if self._over:

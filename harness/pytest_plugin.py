@@ -7,43 +7,36 @@ have cases.
 from __future__ import annotations
 
 import json
+import os
+from fnmatch import fnmatch
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from _pytest._code.code import TerminalRepr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator
 
-    from _pytest._code.code import ExceptionInfo
-    from _pytest._io import TerminalWriter
     from _pytest.terminal import TerminalReporter
 
-    from harness.case.load import Case
-    from harness.errors import CaseError
-    from harness.gate import Gate, Verdict
+    from harness.case_items import ProjectRun
+    from harness.gate import Verdict
     from harness.golden_fixture import GoldenTrace
     from harness.project import Project
-    from harness.report.lines import Line
+    from harness.session_results import SessionResults
 
-__all__ = ["BrokenCase", "CaseFile", "CaseItem"]
+__all__ = ["golden_trace"]
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _FOLDERS: Final = ("cases", "golden_traces", "artifacts")
-_PROPERTY: Final = "harness."
-_MARKUP: Final[dict[str, dict[str, bool]]] = {
-    "added": {"green": True},
-    "changed": {"yellow": True},
-    "faint": {"light": True},
-    "moved": {"cyan": True},
-    "removed": {"red": True},
-    "title": {"bold": True},
-}
+_FAILURE: Final = "harness_failure"
+
+# Folders that pytest passes over by their names alone, hidden ones apart.  Each is a fine name for a folder of cases.
+_PASSED_OVER: Final = ("*.egg", "CVS", "_darcs", "build", "dist", "node_modules", "venv", "{arch}")
 
 PROJECT = pytest.StashKey["Project | None"]()
-GATE = pytest.StashKey["Gate"]()
+OPENED = pytest.StashKey["Path | None"]()
+RUN = pytest.StashKey["ProjectRun"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,18 +62,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Find the project, and fail at once when its settings are wrong."""
     config.addinivalue_line("markers", "harness: a trajectory case")
-    config.stash[PROJECT] = _project(config)
-    if hasattr(config, "workerinput"):
-        return
-    config.pluginmanager.register(Trajectories(config), "harness-trajectories")
-    project = config.stash[PROJECT]
-    if project is not None and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        _add_cases(config, project)
+    project = config.stash[PROJECT] = _project(config)
+    if not hasattr(config, "workerinput"):  # a worker of xdist is told what to run, and reports to its controller
+        config.pluginmanager.register(_Reporter(config), "harness-reporter")
+        if project is not None and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+            _add_cases(config, project)
+    config.stash[OPENED] = _opened_folder(config, project) if project is not None else None
+
+
+def _root(config: pytest.Config) -> Path:
+    """The folder of the configuration file.  `-c /dev/null` is how to ask for none."""
+    return config.inipath.parent if config.inipath and config.inipath.is_file() else config.rootpath
 
 
 def _project(config: pytest.Config) -> Project | None:
     """The project around the configuration file; None when nothing says that there is one."""
-    root = config.inipath.parent if config.inipath else config.rootpath
+    root = _root(config)
     settings = {folder: config.getini(f"harness_{folder}") or None for folder in _FOLDERS}
     pyproject = root / "pyproject.toml"
     if not any(settings.values()) and not (root / "cases").is_dir() and not _mentions_harness(pyproject):
@@ -89,9 +86,13 @@ def _project(config: pytest.Config) -> Project | None:
     from harness.project import Project
 
     try:
-        return Project.at(root, file=pyproject, **settings)
+        project = Project.at(root, file=pyproject, **settings)
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
+    if project.cases != root / "cases" and not project.cases.is_dir():
+        where = "harness_cases" if settings["cases"] else "[tool.harness] in pyproject.toml: 'cases'"
+        raise pytest.UsageError(f"{where}: there is no folder {os.path.relpath(project.cases, root)!r}")
+    return project
 
 
 def _mentions_harness(pyproject: Path) -> bool:
@@ -103,163 +104,74 @@ def _mentions_harness(pyproject: Path) -> bool:
 
 def _add_cases(config: pytest.Config, project: Project) -> None:
     """A `testpaths` that leaves out the cases must not make the gate vanish from a plain `pytest`."""
-    if not project.cases.is_dir():
-        return
-    paths = [(config.invocation_params.dir / arg).absolute() for arg in config.args]
-    if not any(project.cases.is_relative_to(path) or path.is_relative_to(project.cases) for path in paths):
+    paths = _paths(config)
+    if project.cases.is_dir() and not any(
+        project.cases.is_relative_to(path) or path.is_relative_to(project.cases) for path in paths
+    ):
         config.args.append(str(project.cases))
 
 
-def _gate(config: pytest.Config) -> Gate:
-    if GATE not in config.stash:
-        from harness.gate import Gate
+def _paths(config: pytest.Config) -> list[Path]:
+    """What is to be collected; a node id is as good as its path here."""
+    return [(config.invocation_params.dir / argument).absolute() for argument in config.args]
 
-        project = config.stash[PROJECT]
-        if project is None:
-            raise pytest.UsageError("this project has no [tool.harness] settings and no folder 'cases'")
-        config.stash[GATE] = Gate(project, update=config.getoption("harness_update_golden"))
-    return config.stash[GATE]
+
+def _opened_folder(config: pytest.Config, project: Project) -> Path | None:
+    """The folder that pytest would pass over on its way to the cases, if the way leads through one.
+
+    It is opened for the cases alone.  Who names something in it, the cases or anything else, needs no way.
+    """
+    above = [folder for folder in reversed(project.cases.parents) if folder.is_relative_to(config.rootpath)][1:]
+    passed_over = config.getini("norecursedirs")
+    for folder in (*above, project.cases):
+        if any(fnmatch(folder.name, name) for name in passed_over):
+            return None if any(path.is_relative_to(folder) for path in _paths(config)) else folder
+    return None
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Folders of cases are collected whatever they are called: `build` is a fine name for one."""
+    """Cases are collected whatever their folders are called: `build` is a fine name for one."""
     project = config.stash.get(PROJECT, None)
-    if project is None or not collection_path.is_relative_to(project.cases) or not collection_path.is_dir():
+    if project is None:
         return None
-    ignored = [Path(path).absolute() for path in config.getoption("ignore") or ()]
-    if collection_path in ignored or config.getoption("ignore_glob") or collection_path.name.startswith((".", "__")):
+    opened = config.stash[OPENED]
+    if opened is not None and collection_path.is_relative_to(opened):
+        if project.cases.is_relative_to(collection_path):
+            return False
+        if not collection_path.is_relative_to(project.cases):
+            return True
+    if not any(fnmatch(collection_path.name, name) for name in _PASSED_OVER):
         return None
-    return False
+    if not collection_path.is_relative_to(project.cases) or not collection_path.is_dir():
+        return None
+    # Unless somebody asked for it; who answers False here overrules all other reasons.
+    asked = [*(config.getoption("ignore") or ()), *(config.getoption("ignore_glob") or ())]
+    return (
+        None if any(fnmatch(str(collection_path), str(config.invocation_params.dir / one)) for one in asked) else False
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """A YAML file below the case folder is a case.  Called for every file of every project: decide fast."""
-    if file_path.suffix not in _SUFFIXES:
+    if file_path.suffix.lower() not in _SUFFIXES:
         return None
     project = parent.config.stash.get(PROJECT, None)
     if project is None or not file_path.is_relative_to(project.cases):
         return None
-    return CaseFile.from_parent(parent, path=file_path)
+    from harness.case.ids import is_case_file
+    from harness.case_items import CaseFile
+
+    if not is_case_file(file_path):
+        return None
+    return CaseFile.from_parent(parent, path=file_path, run=_run(parent.config, project))
 
 
-class CaseFile(pytest.File):
-    """A case file; its one item is the case, or the reason why it is none."""
+def _run(config: pytest.Config, project: Project) -> ProjectRun:
+    if RUN not in config.stash:
+        from harness.case_items import ProjectRun
 
-    def collect(self) -> Iterator[pytest.Item]:
-        """Load the case.  A broken file is one failing item, so that a typo does not stop all other cases."""
-        from harness.case.load import load_case
-        from harness.errors import CaseError
-
-        project = self.config.stash[PROJECT]
-        if project is None:
-            return
-        try:
-            case = load_case(self.path, project.cases)
-        except CaseError as error:
-            yield BrokenCase.from_parent(self, name=self.path.stem, error=error)
-            return
-        yield CaseItem.from_parent(self, name=case.id.rpartition("/")[2], case=case)
-
-
-class BrokenCase(pytest.Item):
-    """A case file that cannot be run."""
-
-    def __init__(self, *, error: CaseError, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.error = error
-
-    def runtest(self) -> None:
-        """Fail with all that is wrong in the file."""
-        raise self.error
-
-    def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
-        """The problems, each with its line and column."""
-        from harness.errors import CaseError
-
-        return str(excinfo.value) if isinstance(excinfo.value, CaseError) else super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the file is, and that it is broken."""
-        line = self.error.problems[0].line if self.error.problems else None
-        return self.path, None if line is None else line - 1, f"case file {self.path.name}"
-
-
-class CaseFailedError(Exception):
-    """A case did not pass; carries the verdict for the report."""
-
-    def __init__(self, verdict: Verdict, cause: BaseException | None = None) -> None:
-        super().__init__(verdict.headline)
-        self.verdict = verdict
-        self.cause = cause
-
-
-class FailureRepr(TerminalRepr):
-    """Why a case failed.  Its first line is what the short summary and JUnit show."""
-
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self.lines = lines
-        self.reprcrash = SimpleNamespace(message=lines[0].text)
-
-    def __str__(self) -> str:
-        return "\n".join(line.text for line in self.lines)
-
-    def toterminal(self, tw: TerminalWriter) -> None:
-        """Write the lines in the colours of a diff."""
-        for line in self.lines:
-            tw.line(line.text, **_MARKUP.get(line.style, {}))
-
-
-class CaseItem(pytest.Item):
-    """One case: drive the loop, then let the gate judge its trace."""
-
-    def __init__(self, *, case: Case, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.case = case
-        self.extra_keyword_matches.update((case.id, *case.id.split("/"), *case.tags))
-        self.add_marker("harness")
-        for mark in case.marks:
-            # A mark from YAML has no place in the project's `markers`; strict runs would refuse the whole file.
-            self.config.addinivalue_line("markers", f"{mark}: used by a case")
-            self.add_marker(mark)
-
-    def runtest(self) -> None:
-        """Run the case and raise when its verdict does not let the build go on."""
-        from harness.case.run import run_case
-
-        gate = _gate(self.config)
-        run = run_case(self.case, gate.project)
-        # An expected failure that drifts is still expected to fail: its golden stays.
-        update = gate.update and self.get_closest_marker("xfail") is None
-        verdict = gate.judge(run.trace, self.case.policy(gate.policy), update=update)
-        self._publish(verdict)
-        if not verdict.passed:
-            raise CaseFailedError(verdict, run.error)
-
-    def _publish(self, verdict: Verdict) -> None:
-        """Plain data for JUnit and, from a worker, for the controller."""
-        trace = verdict.trace
-        facts = {"case": self.case.id, "verdict": verdict.status, "headline": verdict.headline}
-        if trace is not None:
-            facts |= {"calls": str(len(trace.calls)), "turns": str(trace.turns), "writes": str(trace.write_counts)}
-        # What an earlier attempt of a rerun published no longer holds.
-        self.user_properties[:] = [pair for pair in self.user_properties if not str(pair[0]).startswith(_PROPERTY)]
-        self.user_properties += [(f"{_PROPERTY}{name}", value) for name, value in facts.items()]
-
-    def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
-        """Verdict and first difference in the first line, then the aligned calls; no frames of the harness."""
-        from harness.errors import HarnessError
-
-        if isinstance(excinfo.value, CaseFailedError):
-            from harness.report.failure import failure_lines
-
-            return FailureRepr(failure_lines(excinfo.value.verdict, excinfo.value.cause))
-        if isinstance(excinfo.value, HarnessError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The case file, and the id of the case."""
-        return self.path, 0, f"case {self.case.id}"
+        config.stash[RUN] = ProjectRun(project, update=config.getoption("harness_update_golden"))
+    return config.stash[RUN]
 
 
 @pytest.fixture
@@ -268,73 +180,87 @@ def golden_trace(request: pytest.FixtureRequest) -> GoldenTrace:
 
     The golden is `golden_traces/<case of the recorder>.json`.
     """
+    from harness.case_items import is_expected_to_fail
     from harness.golden_fixture import GoldenTrace
+    from harness.session_results import RESULT, verdict_facts
 
-    gate = _gate(request.config) if request.config.stash[PROJECT] else _gate_at_root(request.config)
-    xfail = request.node.get_closest_marker("xfail") is not None
-    owner = request.path.relative_to(gate.project.root) if request.path.is_relative_to(gate.project.root) else None
+    item: pytest.Item = request.node
+    gate = _run(request.config, _project_or_root(request.config)).gate
+    expected = is_expected_to_fail(item)
 
     def publish(verdict: Verdict) -> None:
-        facts = {"case": verdict.case, "verdict": verdict.status, "headline": verdict.headline}
-        request.node.user_properties.append((f"{_PROPERTY}result", json.dumps(facts)))
+        facts = json.dumps(verdict_facts(verdict, expected_to_fail=expected))
+        item.user_properties.append((RESULT, facts))
 
-    return GoldenTrace(gate, owner.as_posix() if owner else None, publish, update=gate.update and not xfail)
+    owner = Path(os.path.relpath(request.path, gate.project.root)).as_posix()
+    return GoldenTrace(gate, owner, item.nodeid, publish, update=gate.update and not expected)
 
 
-def _gate_at_root(config: pytest.Config) -> Gate:
+def _project_or_root(config: pytest.Config) -> Project:
     """A project that only uses the fixture needs neither cases nor settings."""
-    from harness.project import Project
+    project = config.stash[PROJECT]
+    if project is None:
+        from harness.project import Project
 
-    config.stash[PROJECT] = Project.at(config.inipath.parent if config.inipath else config.rootpath)
-    return _gate(config)
+        project = config.stash[PROJECT] = Project.at(_root(config))
+    return project
 
 
-class Trajectories:
-    """What the cases of this session said, collected in the process that reports: not in xdist's workers."""
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(report: Any) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """On its way from a worker a failure keeps its first line and its colours."""
+    data = yield
+    if data is not None and hasattr(report.longrepr, "to_data"):
+        data[_FAILURE] = report.longrepr.to_data()
+    return data
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_from_serializable(data: dict[str, Any]) -> Generator[None, Any, Any]:
+    """The other end of that way."""
+    failure = data.pop(_FAILURE, None)
+    report = yield
+    if report is not None and failure is not None:
+        from harness.case_items import FailureRepr
+
+        report.longrepr = FailureRepr.from_data(failure)
+    return report
+
+
+class _Reporter:
+    """Gathers what the cases of this session said, in the process that reports: not in xdist's workers."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.results: dict[str, dict[str, str]] = {}
+        self._results: SessionResults | None = None
+
+    def _opened(self) -> SessionResults:
+        if self._results is None:
+            from harness.session_results import SessionResults
+
+            update = self.config.getoption("harness_update_golden")
+            self._results = SessionResults(_project_or_root(self.config), self.config.rootpath, update=update)
+        return self._results
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Read what a case published; under xdist the reports of all workers come by here."""
-        if report.when != "call":
-            return
-        facts: dict[str, str] = {}
-        for name, value in report.user_properties:
-            if name == f"{_PROPERTY}result":  # of the fixture, which may compare several runs in one test
-                result = json.loads(str(value))
-                self.results[result["case"]] = result
-            elif isinstance(name, str) and name.startswith(_PROPERTY):
-                facts[name.removeprefix(_PROPERTY)] = str(value)
-        if "case" in facts:
-            self.results[facts["case"]] = facts
+        """Read what a test published; under xdist the reports of all workers come by here."""
+        if self.config.stash[PROJECT] or any(str(name).startswith("harness.") for name, _ in report.user_properties):
+            self._opened().take(report)
 
     def pytest_sessionfinish(self) -> None:
-        """Leave a record of what ran, for `harness run --verify`; clear what killed updates left behind."""
-        project = self.config.stash[PROJECT]
-        if project is None:
-            return
-        if self.config.getoption("harness_update_golden"):
-            from harness.atomic import remove_strays
-
-            remove_strays(project.golden_traces)
-        if self.results:
-            from harness.last_run import write_last_run
-
-            write_last_run(project, {case: facts["verdict"] for case, facts in self.results.items()})
+        """Leave a record of what ran, for `harness run --verify`."""
+        if self._results:
+            self._results.write_record()
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """How many cases passed, what an update changed, which goldens have no case."""
-        project = self.config.stash[PROJECT]
-        if project is None:
+        if self.config.stash[PROJECT] is None or self.config.getoption("collectonly"):
             return
-        from harness.report.summary import summary_lines
-
-        update = self.config.getoption("harness_update_golden")
-        lines = summary_lines(list(self.results.values()), project, update=update)
+        lines = self._opened().summary()
         if lines:
-            terminalreporter.section("trajectories")
+            from harness.case_items import MARKUP
+
+            terminalreporter.write_sep("=", "trajectories")
             for line in lines:
-                terminalreporter.write_line(line.text, **_MARKUP.get(line.style, {}))
+                terminalreporter.write_line(line.text, **MARKUP[line.style])

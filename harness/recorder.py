@@ -162,6 +162,9 @@ class _Wire:
         if token is not None:
             self._tape.guarded(self._tape.close_turn, token)
 
+    def unreadable(self, content_type: str) -> None:
+        self._tape.miss(f"an answer of the model came as {content_type!r}, which cannot be read: its turn is missing")
+
 
 def _parameter_names(function: Callable[..., Any]) -> list[str]:
     try:

@@ -154,17 +154,20 @@ class Tape:
                 self._turns.remove(turn)  # an error, or nothing, came where an answer should have come
 
     def _take_results(self, messages: list[Any]) -> None:
-        """The calls that the loop reports in the last user messages, where no dispatcher is observed."""
+        """The calls that the loop reports since the last answer, where no dispatcher is observed."""
         results: dict[str, Mapping[str, Any]] = {}
-        for message in reversed(messages):
-            if not isinstance(message, Mapping) or message.get("role") != "user":
-                break
-            content = message.get("content")
-            for block in content if isinstance(content, list) else ():
-                if isinstance(block, Mapping) and block.get("type") == "tool_result":
-                    results.setdefault(str(block.get("tool_use_id")), block)
         with self._lock:
             turns = list(self._turns)
+        asked = {block.get("id") for turn in turns[-1:] for block in turn.content() if block.get("type") == "tool_use"}
+        # Loops put more than results behind an answer: a system message, or calls that they made up themselves.
+        for message in reversed(messages):
+            content = message.get("content") if isinstance(message, Mapping) else None
+            blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+            if any(block.get("type") == "tool_use" and block.get("id") in asked for block in blocks):
+                break
+            for block in blocks:
+                if block.get("type") == "tool_result":
+                    results.setdefault(str(block.get("tool_use_id")), block)
         for turn in reversed(turns):
             for place, block in enumerate(turn.content()):
                 name = str(block.get("id"))
@@ -186,8 +189,13 @@ class Tape:
             return function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (recording must not break the run that is observed)
             with self._lock:
-                self._faults.append(f"{type(error).__name__}: {error}")
+                self._faults.append(f"the recorder failed: {type(error).__name__}: {error}")
             return None
+
+    def miss(self, what: str) -> None:
+        """Something happened that the trace cannot show; it must not look complete."""
+        with self._lock:
+            self._faults.append(what)
 
     def intervene(self, verdict: str, detector: str) -> None:
         """The loop acted on a verdict, after the current turn."""
@@ -200,7 +208,7 @@ class Tape:
             turns = list(self._turns)
             observed = list(self._calls)
             interventions = tuple(self._interventions)
-            faults = [f"the recorder failed: {fault}" for fault in self._faults]
+            faults = list(self._faults)
         numbers = {id(turn): number for number, turn in enumerate(turns, 1)}
         order = sorted((numbers.get(id(one.turn), 0), one.place, index) for index, one in enumerate(observed))
         calls = tuple(

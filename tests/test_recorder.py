@@ -500,6 +500,31 @@ def test_a_failed_result_on_the_wire_is_a_failed_call() -> None:
     assert recorder.trace().calls[0].result == DIGEST("no")
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        [{"role": "system", "content": "Be quick."}],
+        [
+            {"role": "assistant", "content": [tool_use("load", 9)]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_load9", "content": "loaded"}]},
+        ],
+    ],
+    ids=["a system message", "a call of the loop's own"],
+)
+def test_what_a_loop_puts_behind_its_results_does_not_hide_them(more: list[dict[str, Any]]) -> None:
+    """Results are looked for from the end of the conversation back to the answer that asked for them."""
+    recorder = Recorder(calls_from="wire")
+    use = tool_use("search", 0, q="a")
+    asked = [{"role": "user", "content": "Go."}]
+    recorder.exchange({"messages": asked}, message(use))
+    answered = [
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"], "content": "yes"}]},
+    ]
+    recorder.exchange({"messages": [*asked, *answered, *more]}, message({"type": "text", "text": "Done."}))
+    assert calls(recorder) == [(1, "search", DIGEST({"q": "a"}), True)]
+
+
 def test_attempts_that_failed_are_no_turns() -> None:
     """The SDK's own retries, and answers that are errors, do not count as model responses."""
     recorder = Recorder()
@@ -525,10 +550,11 @@ def test_a_truncated_answer_counts_only_when_the_loop_goes_on_with_it(asks_again
         assert recorder.trace().stop_reasons == (None,)
 
 
-def test_tools_that_run_while_the_answer_still_streams_belong_to_it() -> None:
-    """Eager loops execute a block as soon as it is closed."""
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+def test_tools_that_run_while_the_answer_still_streams_belong_to_it(zipped: bool) -> None:
+    """Eager loops execute a block as soon as it is closed; the real API compresses what it streams."""
     recorder = Recorder()
-    client = client_for(answers(SAID[0]), recorder)
+    client = client_for(answers(SAID[0], zipped=zipped), recorder)
     dispatch = recorder.instrument(lambda name, tool_input: "ok")
     with client.messages.stream(messages=[{"role": "user", "content": "Go."}], **REQUEST) as stream:
         for event in stream:
@@ -578,6 +604,18 @@ def test_a_fault_of_the_recorder_is_reported_and_never_raised() -> None:
 
     recorder.exchange(Bad(), None)
     assert recorder.trace().problems == ("the recorder failed: RuntimeError: broken request",)
+
+
+def test_an_answer_that_cannot_be_read_makes_the_trace_incomplete() -> None:
+    """A form that nobody can listen to must not pass for a run without that turn."""
+    recorder = Recorder()
+    headers = {"content-type": "application/vnd.amazon.eventstream"}
+    client = client_for(httpx2.MockTransport(lambda _: httpx2.Response(200, content=b"..", headers=headers)), recorder)
+    client.messages.with_raw_response.create(messages=[{"role": "user", "content": "Go."}], **REQUEST)
+    assert recorder.trace().problems == (
+        "an answer of the model came as 'application/vnd.amazon.eventstream', which cannot be read: "
+        "its turn is missing",
+    )
 
 
 def test_interventions_and_undeclared_writes() -> None:

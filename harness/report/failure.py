@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import harness
 from harness.report.lines import Line
 
 if TYPE_CHECKING:
+    from traceback import FrameSummary, StackSummary
+
     from harness.gate import Verdict
 
 __all__ = ["failure_lines", "user_traceback"]
 
-_OWN: Final = str(Path(harness.__file__).parent)
+# Around a loop and its fault stands what carried it: pytest, the harness, the event loop, the client.
+_CARRIERS: Final = ("_pytest", "anthropic", "asyncio", "harness", "httpx2", "pluggy")
 
 
 def failure_lines(verdict: Verdict, cause: BaseException | None = None) -> list[Line]:
@@ -25,15 +29,41 @@ def failure_lines(verdict: Verdict, cause: BaseException | None = None) -> list[
         cause: what the loop raised, if it did.
     """
     first = f"drift: {verdict.headline}" if verdict.status == "drift" else verdict.headline
-    lines = [Line(first, "removed"), Line(""), *verdict.lines]
+    lines = [Line(first, "removed")]
+    if verdict.lines:
+        lines += [Line(""), *verdict.lines]
     if cause is not None and verdict.status == "failed":
-        lines += [Line(""), *(Line(text) for text in user_traceback(cause))]
+        lines += [Line(""), *map(Line, user_traceback(cause))]
     return lines
 
 
 def user_traceback(error: BaseException) -> list[str]:
-    """The traceback of an error without the frames of the harness: they are not where the fault is."""
+    """The traceback of an error, its causes included, without the frames that only carried the loop."""
     shown = traceback.TracebackException.from_exception(error)
-    frames = [frame for frame in shown.stack if not frame.filename.startswith(_OWN)]
-    shown.stack = traceback.StackSummary.from_list(frames)
-    return [text for chunk in shown.format() for text in chunk.rstrip("\n").split("\n")]
+    carriers = tuple(folder for name in _CARRIERS if (folder := _folder(name)))
+    pending, seen = [shown], {id(shown)}
+    while pending:
+        one = pending.pop()
+        one.stack = _without(carriers, one.stack)
+        if one.__context__ is not None and not _users(carriers, one.__context__.stack):
+            one.__context__ = None  # what was being handled around the loop, not in it
+        for other in (one.__cause__, one.__context__, *(one.exceptions or ())):
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                pending.append(other)
+    return [text for chunk in shown.format() for text in chunk.removesuffix("\n").split("\n")]
+
+
+def _users(carriers: tuple[str, ...], stack: StackSummary) -> list[FrameSummary]:
+    return [frame for frame in stack if not frame.filename.startswith(carriers)]
+
+
+def _without(carriers: tuple[str, ...], stack: StackSummary) -> StackSummary:
+    # An error of the shipped loop has no frames of the user; then the last one says where it was.
+    return traceback.StackSummary.from_list(_users(carriers, stack) or list(stack)[-1:])
+
+
+def _folder(package: str) -> str | None:
+    """Where a package is, if it was imported; with the separator, or `harness_demo/` would pass for `harness/`."""
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return str(Path(file).parent) + os.sep if file else None

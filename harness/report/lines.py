@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from harness.facets import changed_arguments
 from harness.policy import FACETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.align import Edit
     from harness.drift import Drift
     from harness.trace import Call, Trace
 
-__all__ = ["Line", "Style", "drift_lines", "plain_text", "trace_lines"]
+__all__ = ["SHOWN", "Line", "Style", "drift_lines", "plain_text", "printable", "trace_lines"]
 
 Style: TypeAlias = Literal["plain", "faint", "title", "added", "removed", "changed", "moved"]
 
@@ -36,10 +38,23 @@ _MARKS: Final[dict[str, tuple[str, Style]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of text and how it is meant."""
+    """One line of text and how it is meant.
+
+    Names and messages in it come from models, tools and loops, so the text is made `printable`.
+    """
 
     text: str
     style: Style = "plain"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", printable(self.text))
+
+
+def printable(text: str) -> str:
+    """The text with everything escaped that would break a line, move a cursor, or that UTF-8 cannot hold."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text.expandtabs(4))
 
 
 def plain_text(lines: Iterable[Line]) -> str:
@@ -47,23 +62,29 @@ def plain_text(lines: Iterable[Line]) -> str:
     return "".join(f"{line.text}\n" for line in lines)
 
 
-def drift_lines(drift: Drift, limit: int | None = SHOWN) -> list[Line]:
+def drift_lines(drift: Drift, limit: int | None = SHOWN, whole: str = "") -> list[Line]:
     """Causes, one verdict a facet, then the aligned calls with what stands around each difference.
 
     Args:
         drift: what to show.
         limit: lines of the aligned diff; None for all.
+        whole: where to find those that the limit leaves out.
     """
     lines = [Line(f"cause   {cause}", "changed") for cause in drift.causes]
     width = max(map(len, FACETS))
     lines += [Line(f"{facet:<{width}}  {verdict}", "title") for facet, verdict in drift.verdicts.items()]
     lines.append(Line(""))
-    rows = list(_rows(drift))
     lines.append(Line("  golden     now", "faint"))
-    if limit is None or len(rows) <= limit:
-        return [*lines, *rows]
-    hidden = sum(row.style not in ("plain", "faint") for row in rows[limit:])
-    return [*lines, *rows[:limit], Line(f"… {hidden} more differences", "title")]
+    blocks = list(_blocks(drift))
+    shown = len(blocks) if limit is None else bisect_right(list(accumulate(map(len, blocks))), limit)
+    lines += chain.from_iterable(blocks[:shown])
+    return [*lines, _hidden(blocks[shown:], whole)] if shown < len(blocks) else lines
+
+
+def _hidden(blocks: Sequence[Sequence[Line]], whole: str) -> Line:
+    count = sum(any(line.style not in ("plain", "faint") for line in block) for block in blocks)
+    where = f", all of them in {whole}" if whole else ""
+    return Line(f"… {count:,} more difference{'s' * (count != 1)}{where}", "title")
 
 
 def trace_lines(trace: Trace, shown: int | None = None) -> list[Line]:
@@ -109,10 +130,11 @@ def _value(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def _rows(drift: Drift) -> Iterator[Line]:
-    """The aligned calls, equal ones folded where nothing near them changed."""
+def _blocks(drift: Drift) -> Iterator[list[Line]]:
+    """The aligned calls, one block each, equal ones folded where nothing near them changed; then the stop_reasons."""
     edits = _in_reading_order(drift)
-    differs = [_differs(drift, edit) for edit in edits]
+    notes = _turn_notes(drift)
+    differs = [_differs(drift, edit) or edit.b in notes for edit in edits]
     near = [False] * len(edits)
     for place, different in enumerate(differs):
         if different:
@@ -124,12 +146,17 @@ def _rows(drift: Drift) -> Iterator[Line]:
             folded += 1
             continue
         if folded:
-            yield Line(_folded(folded), "faint")
+            yield [Line(_folded(folded), "faint")]
             folded = 0
-        yield from _row(drift, edit)
+        yield list(_block(drift, edit, notes))
     if folded:
-        yield Line(_folded(folded), "faint")
-    yield from _stop_reason_rows(drift)
+        yield [Line(_folded(folded), "faint")]
+    if drift.verdicts.keys() & {"stop_reasons", "turns"}:
+        yield [
+            Line(""),
+            Line(f"- stop_reasons  {_reasons(drift.golden)}", "removed"),
+            Line(f"+ stop_reasons  {_reasons(drift.trace)}", "added"),
+        ]
 
 
 def _folded(count: int) -> str:
@@ -150,29 +177,63 @@ def _differs(drift: Drift, edit: Edit) -> bool:
     if edit.op != "equal" or edit.a is None or edit.b is None:
         return True
     before, now = drift.golden.calls[edit.a], drift.trace.calls[edit.b]
-    return before.ok != now.ok or (drift.policy.wants_results and before.result != now.result)
+    return before.ok != now.ok or _has_other_result(drift, before, now)
 
 
-def _row(drift: Drift, edit: Edit) -> Iterator[Line]:
+def _has_other_result(drift: Drift, before: Call, now: Call) -> bool:
+    return (
+        drift.policy.wants_results and before.result != now.result and now.tool not in drift.policy["results"].ignored
+    )
+
+
+def _turn_notes(drift: Drift) -> dict[int, str]:
+    """What to say of calls that are the same, but came in another company of calls than in the golden."""
+    golden, trace = drift.golden.calls, drift.trace.calls
+    apart, together, elsewhere = (
+        [finding for finding in drift.findings if finding.facet == "order" and finding.kind == kind]
+        for kind in ("sequential", "parallel", "turn")
+    )
+    split = {golden[one.golden_call].turn for one in apart if one.golden_call is not None}
+    joined = {trace[one.call].turn for one in together if one.call is not None}
+    moved = {one.call for one in elsewhere}
+    notes: dict[int, str] = {}
+    for edit in drift.edits:
+        if edit.a is None or edit.b is None:
+            continue
+        if golden[edit.a].turn in split:
+            notes[edit.b] = "was parallel"
+        elif trace[edit.b].turn in joined:
+            notes[edit.b] = "was sequential"
+        elif edit.b in moved:
+            notes[edit.b] = f"was in turn {golden[edit.a].turn}"
+    return notes
+
+
+def _block(drift: Drift, edit: Edit, turn_notes: Mapping[int, str]) -> Iterator[Line]:
     mark, style = _MARKS[edit.op]
     before = drift.golden.calls[edit.a] if edit.a is not None else None
     now = drift.trace.calls[edit.b] if edit.b is not None else None
     call = now or before
     if call is None:
         return
+    if edit.op == "equal" and (_differs(drift, edit) or edit.b in turn_notes):
+        mark, style = _MARKS["changed"]
     notes = "  write" if call.tool in drift.golden.writes | drift.trace.writes else ""
     if before and now and before.ok != now.ok:
         notes += "  succeeded, golden: failed" if now.ok else "  failed, golden: succeeded"
-        mark, style = ("~", "changed") if edit.op == "equal" else (mark, style)
     elif not call.ok:
         notes += "  failed"
+    if before and now and _has_other_result(drift, before, now):
+        notes += "  another result"
     if edit.op == "moved":
         notes += f"  was call {(edit.a or 0) + 1}"
+    elif edit.b is not None and edit.b in turn_notes:
+        notes += f"  {turn_notes[edit.b]}"
     left, right = _place(edit.a, before), _place(edit.b, now)
     yield Line(f"{left:>8} {right:>7}  {mark} {_call_text(call)}{notes}", style)
     if edit.op == "changed" and before and now:
         for text in _changed_values(before, now):
-            yield Line(f"{'':>16}      {text}", "changed")
+            yield Line(f"{'':>22}{text}", "changed")
 
 
 def _place(index: int | None, call: Call | None) -> str:
@@ -208,13 +269,6 @@ def _inner_changes(old: object, new: object) -> Iterator[str]:
                 yield f"{where}: absent → {_value(change)}"
             else:
                 yield f"{where}: {_value(change)} → absent"
-
-
-def _stop_reason_rows(drift: Drift) -> Iterator[Line]:
-    if drift.golden.stop_reasons != drift.trace.stop_reasons:
-        yield Line("")
-        yield Line(f"- stop_reasons  {_reasons(drift.golden)}", "removed")
-        yield Line(f"+ stop_reasons  {_reasons(drift.trace)}", "added")
 
 
 def _reasons(trace: Trace) -> str:

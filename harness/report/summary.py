@@ -21,18 +21,21 @@ _WORDS: Final = {
     "missing": "without golden",
     "unusable": "with an unusable golden",
     "failed": "failed",
+    "broken": "with a broken case file",
+    "skipped": "skipped",
     "new": "new golden",
     "accepted": "accepted",
     "unchanged": "unchanged",
 }
-_CHANGES: Final[dict[str, tuple[str, Style]]] = {"new": ("new      ", "added"), "accepted": ("accepted ", "changed")}
+_CHANGES: Final[dict[str, Style]] = {"new": "added", "accepted": "changed"}
+_UNTOUCHED: Final = ("same", "unchanged")
 
 
 def summary_lines(results: Sequence[Mapping[str, str]], project: Project, *, update: bool) -> list[Line]:
     """Counts, what an update changed, and the goldens that no case owns.
 
     Args:
-        results: one mapping a case with `case`, `verdict` and `headline`.
+        results: one mapping a run with `case`, `verdict` and `headline`.
         project: where the goldens are.
         update: whether goldens were being accepted.
     """
@@ -41,23 +44,29 @@ def summary_lines(results: Sequence[Mapping[str, str]], project: Project, *, upd
     if counts:
         parts = ", ".join(f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status])
         lines.append(Line(f"{len(results)} case{'s' * (len(results) != 1)}: {parts}"))
-    if update:
-        lines += _update_lines(results, project)
-    lines += _orphan_lines(project)
-    return lines
-
-
-def _update_lines(results: Sequence[Mapping[str, str]], project: Project) -> list[Line]:
     store = GoldenStore.of(project)
+    ordered = sorted(results, key=lambda one: (one["case"], one["verdict"]))
+    if update and ordered:
+        lines += _update_lines(ordered, store)
+    lines += [
+        Line(f"{'note':<9} {store.shown(store.path(one['case']))}  {one['headline']}", "changed")
+        for one in ordered
+        if one["verdict"] in _UNTOUCHED and one["headline"]
+    ]
+    return [*lines, *_orphan_lines(store, owned_ids(project) | {one["case"] for one in results})]
+
+
+def _update_lines(results: Sequence[Mapping[str, str]], store: GoldenStore) -> list[Line]:
+    """One line a golden that was written, or that was not although its case was to be accepted."""
     lines: list[Line] = []
-    for one in sorted(results, key=lambda one: one["case"]):
-        if one["verdict"] in _CHANGES:
-            word, style = _CHANGES[one["verdict"]]
-            lines.append(Line(f"{word} {store.shown(store.path(one['case']))}  {one['headline']}", style))
-        elif one["verdict"] != "unchanged":
-            lines.append(Line(f"kept      {store.shown(store.path(one['case']))}  {one['headline']}", "removed"))
-    if results and not any(one["verdict"] in _CHANGES for one in results):
-        lines.append(Line("no golden was written: nothing changed"))
+    for one in results:
+        path, status = store.path(one["case"]), one["verdict"]
+        if status in _UNTOUCHED:
+            continue
+        word = status if status in _CHANGES else "kept" if path.exists() else "not made"
+        lines.append(Line(f"{word:<9} {store.shown(path)}  {one['headline']}", _CHANGES.get(status, "removed")))
+    if not any(one["verdict"] in _CHANGES for one in results):
+        lines.append(Line("no golden was written" + ("" if lines else ": nothing changed")))
     return lines
 
 
@@ -68,8 +77,7 @@ def owned_ids(project: Project) -> set[str]:
     return {path.relative_to(project.cases).with_suffix("").as_posix() for path in find_cases(project.cases)}
 
 
-def _orphan_lines(project: Project) -> list[Line]:
-    store = GoldenStore.of(project)
-    orphans = store.orphans(owned_ids(project)) if store.folder.is_dir() else []
+def _orphan_lines(store: GoldenStore, owned: set[str]) -> list[Line]:
+    orphans = store.orphans(owned) if store.folder.is_dir() else []
     lines = [Line(f"orphan    {store.shown(path)}  no case file owns it", "changed") for path in orphans]
     return [*lines, Line("remove orphans with: harness prune", "faint")] if lines else []

@@ -1,0 +1,266 @@
+"""The command line: exit codes, then the whole output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.testing import MiniProject
+
+LOOP = """\
+    def run(prompt, client, tools, dispatch):
+        messages = [{"role": "user", "content": prompt}]
+        while True:
+            response = client.messages.create(model="m", max_tokens=99, tools=tools, messages=messages)
+            messages.append({"role": "assistant", "content": response.content})
+            uses = [block for block in response.content if block.type == "tool_use"]
+            if not uses:
+                return
+            print("running", len(uses))
+            results = [
+                {"type": "tool_result", "tool_use_id": use.id, "content": str(dispatch(use.name, use.input))}
+                for use in uses
+            ]
+            messages.append({"role": "user", "content": results})
+    """
+CASE = """\
+    agent: loop:run
+    prompt: Go.
+    tools:
+      look: {effect: read_only, input: {at: string}, returns: ok}
+      mail: {effect: irreversible, input: {to: string}, returns: sent}
+    model:
+      name: m
+      script:
+        - call: {look: {at: here}}
+        - call: {mail: {to: someone}}
+        - say: Done.
+    """
+
+
+@pytest.fixture
+def project(mini_project: MiniProject) -> MiniProject:
+    mini_project.write({"loop.py": LOOP, "cases/notes/one.yaml": CASE, "cases/two.yaml": CASE})
+    return mini_project
+
+
+def run(project: MiniProject, *arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command that runs no case, in this process."""
+    capsys.readouterr()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project.root)
+        with pytest.raises(SystemExit) as exit_:
+            main(list(arguments))
+    captured = capsys.readouterr()
+    return int(exit_.value.code or 0), captured.out, captured.err
+
+
+def test_a_gate_from_the_first_run_to_an_accepted_change(project: MiniProject) -> None:
+    """Missing, accepted, green, drifted, accepted from what was pending, green again."""
+    missing = project.harness("run")
+    assert missing.exit_code == 1
+    assert missing.output.splitlines()[0] == (
+        "notes/one: no golden yet: golden_traces/notes/one.json does not exist; look at the trace, "
+        "then accept it with: pytest --update-golden, or: harness accept notes/one"
+    )
+    assert missing.output.splitlines()[-1] == "2 cases: 2 without golden"
+    assert "running" in missing.output
+
+    updated = project.harness("run", "--update-golden")
+    assert (updated.exit_code, updated.output) == (
+        0,
+        "2 cases: 2 new golden\n"
+        "new       golden_traces/notes/one.json  2 calls, 3 turns\n"
+        "new       golden_traces/two.json  2 calls, 3 turns\n",
+    )
+    green = project.harness("run", "-v")
+    assert (green.exit_code, green.output) == (
+        0,
+        "same      notes/one\nsame      two\n2 cases: 2 same as golden\n",
+    )
+    assert green.changed == {}
+
+    project.edit("cases/two.yaml", "to: someone", "to: everyone")
+    drifted = project.harness("run")
+    assert drifted.exit_code == 1
+    assert drifted.output.splitlines()[0] == "two: drift: `mail` (call 2): `to` changed"
+    shown = project.harness("show", "--pending", "two")
+    assert shown.exit_code == 0
+    assert shown.output.splitlines()[-1] == "2 calls, 3 turns, writes: `mail` 1"
+    accepted = project.harness("accept", "tw*")
+    assert accepted.exit_code == 0
+    assert accepted.output.splitlines()[0] == "accepted  golden_traces/two.json  `mail` (call 2): `to` changed"
+    assert accepted.changed == {"golden_traces/two.json": "changed"}
+    assert project.harness("run").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "notes/one"), ("run", "notes/*"), ("run", "notes"), ("run", "cases/notes/one.yaml")]
+)
+def test_cases_are_named_by_id_glob_folder_or_file(project: MiniProject, arguments: tuple[str, ...]) -> None:
+    """Whatever is at hand selects a case."""
+    outcome = project.harness(*arguments, "--update-golden")
+    assert outcome.exit_code == 0
+    assert list(outcome.changed) == ["golden_traces/notes/one.json"]
+
+
+def test_broken_files_are_bad_input_and_the_others_still_run(project: MiniProject) -> None:
+    """Exit code 2, every problem with its line, and a verdict for the rest."""
+    project.harness("run", "--update-golden")
+    project.write({"cases/broken.yaml": "agent: loop:run\npromt: Go.\nmodel: {name: m, script: []}\n"})
+    outcome = project.harness("run", "-v")
+    assert outcome.exit_code == 2
+    assert "broken.yaml:2:1: unknown key 'promt'" in outcome.output
+    assert "same      two\n" in outcome.output
+    assert outcome.output.splitlines()[-1] == "3 cases: 2 same as golden, 1 failed"
+
+
+def test_a_gate_that_vanished_is_found(project: MiniProject) -> None:
+    """Without a record of a run, with a case that did not run, or that changed since, `--verify` fails."""
+    nothing = project.harness("run", "--verify")
+    assert nothing.exit_code == 2
+    assert nothing.errors.startswith("error: no pytest run has left a record here: ")
+    project.pytest_apart("-q", "--update-golden", "-k", "two")
+    partial = project.harness("run", "--verify")
+    assert (partial.exit_code, partial.output) == (1, "notes/one: was not run\n")
+    project.pytest_apart("-q", "--update-golden")
+    assert project.harness("run", "--verify").exit_code == 0
+    project.write({"cases/two.yaml": CASE + "# changed\n"})
+    assert project.harness("run", "--verify").output == "two: its file changed after it ran\n"
+
+
+def test_too_few_cases_fail(mini_project: MiniProject) -> None:
+    """A run of nothing is not green."""
+    outcome = mini_project.harness("run")
+    assert (outcome.exit_code, outcome.output) == (
+        1,
+        "0 cases ran in cases, at least 1 are wanted (--min-cases)\n",
+    )
+
+
+def test_names_that_exist_nowhere_are_answered_with_the_nearest(
+    project: MiniProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, and exit code 2."""
+    for arguments, message in {
+        ("run", "notes/ones"): "error: no case is called 'notes/ones'; did you mean 'notes/one'?\n",
+        ("accept", "two"): "error: no pending trace is called 'two'; there are: none\n",
+        ("show", "two"): (
+            "error: no golden yet: golden_traces/two.json does not exist; look at the trace, "
+            "then accept it with: pytest --update-golden, or: harness accept two\n"
+        ),
+        ("init", "--agent", "loop.run"): (
+            "error: --agent takes module:callable, such as mypackage.agent:run, not 'loop.run'\n"
+        ),
+    }.items():
+        assert run(project, *arguments, capsys=capsys) == (2, "", message)
+
+
+def test_a_run_with_problems_is_never_accepted(project: MiniProject) -> None:
+    """What broke a limit stays pending, and the golden as it was."""
+    project.harness("run", "--update-golden")
+    project.write({"cases/two.yaml": CASE + "limits: {turns: 2}\n"})
+    failed = project.harness("run", "--update-golden", "two")
+    assert failed.exit_code == 1
+    assert failed.changed == {}
+    refused = project.harness("accept", "two")
+    assert (refused.exit_code, refused.changed) == (2, {})
+    assert refused.errors.startswith("refused   two: two cannot be accepted: ")
+
+
+def test_prune_removes_goldens_without_a_case_and_nothing_else(
+    project: MiniProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--check` only lists and fails; without it they go, and so do folders that become empty."""
+    project.harness("run", "--update-golden")
+    (project.root / "cases/notes/one.yaml").unlink()
+    expected = "golden_traces/notes/one.json\n"
+    assert run(project, "prune", "--check", capsys=capsys) == (1, f"orphan  {expected}", "")
+    assert run(project, "prune", capsys=capsys) == (0, f"removed {expected}", "")
+    assert sorted(path.name for path in (project.root / "golden_traces").iterdir()) == ["two.json"]
+    assert run(project, "prune", "--check", capsys=capsys) == (0, "", "every golden has a case\n")
+
+
+def test_prune_without_a_folder_of_cases_removes_nothing(
+    mini_project: MiniProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the wrong folder every golden would look like an orphan."""
+    mini_project.write({"golden_traces/one.json": "{}"})
+    code, _, message = run(mini_project, "prune", capsys=capsys)
+    assert (code, message) == (
+        2,
+        "error: there is no folder 'cases' here; refusing to call every golden an orphan\n",
+    )
+    assert (mini_project.root / "golden_traces/one.json").exists()
+
+
+def test_init_makes_a_project_that_runs_and_keeps_what_is_there(mini_project: MiniProject) -> None:
+    """Two commands from nothing to a green gate; a second `init` changes nothing."""
+    mini_project.write({".gitignore": "secrets"})
+    first = mini_project.harness("init")
+    assert first.exit_code == 0
+    assert mini_project.read(".gitignore") == "secrets\n.harness/\n"
+    assert mini_project.harness("run", "--update-golden").exit_code == 0
+    assert mini_project.harness("run").output == "1 case: 1 same as golden\n"
+    second = mini_project.harness("init")
+    assert second.changed == {}
+    assert set(second.output.splitlines()) == {
+        f"kept    {name}" for name in ("cases/first.yaml", "golden_traces/.gitkeep", "agent_loop.py",
+                                       ".github/workflows/trajectories.yml", ".gitattributes", ".gitignore")
+    }  # fmt: skip
+
+
+def test_the_demo_finds_its_drift(mini_project: MiniProject) -> None:
+    """Nothing to configure, nothing left behind; a refund that is paid twice is what it shows."""
+    outcome = mini_project.harness("demo")
+    assert outcome.exit_code == 0
+    assert "first: drift: 1 more write: `refund` (1 → 2)" in outcome.output
+    assert outcome.changed == {}
+
+
+def test_the_schema_is_json_that_describes_every_key(
+    mini_project: MiniProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Editors get a description for each key of a case."""
+    code, output, _ = run(mini_project, "schema", capsys=capsys)
+    schema = json.loads(output)
+    assert code == 0
+    assert [name for name, field in schema["properties"].items() if "description" not in str(field)] == []
+
+
+def test_help_is_light(mini_project: MiniProject) -> None:
+    """`--help` imports neither the SDK nor pydantic, rich, deepdiff or yaml, so that it answers at once."""
+    script = (
+        "import sys\nfrom harness.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'anthropic', 'pydantic', 'rich', 'deepdiff', 'yaml', 'httpx2', 'rapidfuzz'} & set(sys.modules)))"
+    )
+    outcome = mini_project.run(sys.executable, "-c", script)
+    assert outcome.output.splitlines()[-1] == "[]"
+
+
+def test_output_in_a_pipe_has_no_colours(project: MiniProject) -> None:
+    """What CI logs and files get is plain text, whatever the terminal can do."""
+    outcome = project.run(sys.executable, "-m", "harness", "run", env={"NO_COLOR": None, "TERM": "xterm-256color"})
+    assert "\x1b" not in outcome.output + outcome.errors
+
+
+def test_completion_knows_cases(project: MiniProject) -> None:
+    """Shells complete ids of cases."""
+    command = Path(sys.executable).parent / "harness"
+    if not command.exists():
+        pytest.skip("the package is not installed with its script")
+    env = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness run no", "COMP_CWORD": "2"}
+    outcome = project.run(str(command), env=env)
+    assert outcome.output == "plain,notes/one\n"
+
+
+def test_the_module_is_the_command() -> None:
+    """`python -m harness` and `harness` are the same."""
+    done = subprocess.run([sys.executable, "-m", "harness", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("harness, version ")
