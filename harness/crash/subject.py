@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from harness.errors import CaseError
 from harness.faults.journal import Ended
 from harness.faults.lives import Subject
 from harness.normalize import Normalizer
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from harness.faults.probe import Probe
     from harness.project import Project
 
-__all__ = ["subject_of", "warm_up"]
+__all__ = ["subject_of"]
 
 _UNREADABLE: Final = frozenset(
     {
@@ -34,18 +35,6 @@ _UNREADABLE: Final = frozenset(
 _STATE_KINDS: Final = frozenset({"damaged", "foreign", "unreadable", "version"})
 
 
-def warm_up() -> None:
-    """Import, once and before any fork, what every life needs: the SDK alone takes 1 to 3 s."""
-    import anthropic  # noqa: F401
-
-    import harness.agent.loop
-    import harness.agent.sqlite_store
-    import harness.case.run
-    import harness.middleware
-    import harness.model.server
-    import harness.model.transport  # noqa: F401
-
-
 def subject_of(case: Case, project: Project) -> Subject:
     """A case for the sweep.
 
@@ -60,16 +49,15 @@ def subject_of(case: Case, project: Project) -> Subject:
 def _live(case: Case, project: Project, probe: Probe) -> Ended:
     from harness.case.run import run_case
 
-    run = run_case(case, project, probe)
+    try:
+        run = run_case(case, project, probe)
+    except CaseError as error:
+        return Ended(error=str(error))
     error = run.error
-    causes = list(run.problems)
-    if error is not None:
-        # The same line stands among the problems, with the place in the user's code.
-        causes = [one for one in causes if type(error).__name__ not in one]
     return Ended(
         error=None if error is None else f"{type(error).__name__}: {error}".partition("\n")[0],
         unreadable=error is not None and _is_unreadable(error),
-        problems=tuple(one for one in causes if not probe.resuming or "refused" not in one),
+        problems=run.problems,
         turns=_count(run.value, "turns"),
         tokens=_count(run.value, "tokens_used", "tokensUsed", "tokens"),
     )

@@ -137,8 +137,9 @@ def world(history: History, smooth: History) -> Iterator[str]:
     if ended.error and (plain is None or ended.error != plain.error):
         yield f"life {history.last.number} ended with {ended.error}"
         return
-    for problem in ended.problems:
-        yield f"life {history.last.number}: {problem}"
+    if not history.refusals:
+        for problem in ended.problems:
+            yield f"life {history.last.number}: {problem}"
     if not history.unknown - smooth.unknown:
         yield from _other_world(history, smooth)
         return

@@ -157,7 +157,7 @@ class Journal:
 
     def write(self, event: Event) -> None:
         """Append one event."""
-        record = {"life": self._life, "kind": type(event).__name__, **asdict(event)}
+        record = {"life": self._life, "event": type(event).__name__, **asdict(event)}
         os.write(self._descriptor, json.dumps(record, default=repr).encode() + b"\n")
 
 
@@ -168,7 +168,7 @@ def read_journal(path: Path) -> list[tuple[int, Event]]:
     found: list[tuple[int, Event]] = []
     for line in path.read_bytes().splitlines():
         record = json.loads(line)
-        kind = _KINDS[record["kind"]]
+        kind = _KINDS[record["event"]]
         values = {one.name: record[one.name] for one in fields(kind)}
         if kind is Ended:
             values["problems"] = tuple(values["problems"])

@@ -143,21 +143,26 @@ class Probe:
             self._told = len(faults)
 
     def tool(self, tool: Tool) -> Tool:
-        """A tool whose executions are points and effects."""
-        verify = tool.verify
-        function = self._watched(tool)
-        if verify is not None:
-            return replace(tool, function=function, verify=self._verifying(verify))
-        return replace(tool, function=function)
+        """A tool whose executions are points and effects.
+
+        An idempotent one is given its key whether or not it wants it, so that two executions can be told to have had
+        the same.
+        """
+        verify = tool.verify and self._verifying(tool.verify)
+        takes_key = tool.takes_key or tool.effect == "idempotent"
+        return replace(tool, function=self._watched(tool), verify=verify, takes_key=takes_key)
 
     def _watched(self, tool: Tool) -> Callable[..., Any]:
         function = tool.function
+
+        def own(kwargs: dict[str, Any]) -> dict[str, Any]:
+            return {name: value for name, value in kwargs.items() if tool.takes_key or name != IDEMPOTENCY_KEY}
 
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
             began, name = self._begin(tool, kwargs)
             try:
-                result = function(*args, **kwargs)
+                result = function(*args, **own(kwargs))
             except Exception as error:
                 self._end(began, name, repr(error), ok=False)
                 raise
@@ -168,7 +173,7 @@ class Probe:
         async def watched_async(*args: Any, **kwargs: Any) -> Any:
             began, name = self._begin(tool, kwargs)
             try:
-                result = await function(*args, **kwargs)
+                result = await function(*args, **own(kwargs))
             except Exception as error:
                 self._end(began, name, repr(error), ok=False)
                 raise

@@ -46,6 +46,7 @@ class Plan:
         limit: the most seconds that one life may take.
         least: the time limit of a life is not set below this many seconds, however fast the smooth run was.
         most_pairs: pairs that are tried at depth 2.
+        exitfirst: stop when an invariant is broken.
     """
 
     depth: int = 1
@@ -55,6 +56,7 @@ class Plan:
     limit: float = 60.0
     least: float = 5.0
     most_pairs: int = MOST_PAIRS
+    exitfirst: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Crash:
     Args:
         kills: where the lives were killed.
         outcome: `same`, `unknown`, the name of the first broken invariant, `not_reached` (the run did not come to its
-            point, or did not die there) or `not_tried` (too many lives before had hung).
+            point, or did not die there) or `not_tried` (too many lives before had hung, or the first flaw was enough).
         breaches: the broken invariants, with what happened.
         executions: by tool that writes, how often it ran.
         unknown: how many calls were given up as unknown.
@@ -111,7 +113,12 @@ class Sweep:
     @property
     def broken(self) -> list[Crash]:
         """The histories in which an invariant did not hold."""
-        return [one for one in (*self.crashes, *self.pairs) if not one.held]
+        return [one for one in (*self.crashes, *self.pairs) if not one.held and one.outcome != "not_tried"]
+
+    @property
+    def not_tried(self) -> int:
+        """How many histories were left out."""
+        return sum(one.outcome == "not_tried" for one in (*self.crashes, *self.pairs))
 
     @property
     def branches(self) -> frozenset[str]:
@@ -147,7 +154,7 @@ def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = lambd
         _check_points(plan, points)
         wanted = list(points if plan.points is None else plan.points)
         progress = _Progress(len(wanted), tell)
-        judge = _Judge(subject, smooth, ground, keep=plan.depth > 1)
+        judge = _Judge(subject, smooth, ground, plan)
         crashes = fan_out(wanted, judge.first, jobs=plan.jobs, done=progress.step)
         if plan.depth < 2:
             return Sweep(points, tuple(crashes))
@@ -223,26 +230,27 @@ class _Progress:
 class _Judge:
     """Lives the histories of one worker, and judges them.  Its site is at one path for all of them."""
 
-    def __init__(self, subject: Subject, smooth: History, ground: Path, *, keep: bool) -> None:
+    def __init__(self, subject: Subject, smooth: History, ground: Path, plan: Plan) -> None:
         self.further: Mapping[str, Sequence[str]] = {}
         self._subject = subject
         self._smooth = smooth
         self._ground = ground
-        self._keep = keep
+        self._plan = plan
         self._hung = 0
+        self._broken = 0
 
     def first(self, worker: int, point: str) -> Crash:
         """Killed once."""
-        if self._hung >= MOST_HUNG:
+        if self._is_enough():
             return Crash((point,), "not_tried")
         site = Site(self._ground / str(worker))
         history = live_and_die(self._subject, site, [point], [self._smooth.last.points])
         crash = self._judged(history, (point,))
-        return replace(crash, further=history.last.points) if self._keep else crash
+        return replace(crash, further=history.last.points) if self._plan.depth > 1 else crash
 
     def second(self, worker: int, pair: tuple[str, str]) -> Crash:
         """Killed, and killed again while resuming.  What the first kill left is lived once, and copied."""
-        if self._hung >= MOST_HUNG:
+        if self._is_enough():
             return Crash(pair, "not_tried")
         site = Site(self._ground / str(worker))
         kept = self._ground / f"{worker} kept"
@@ -257,6 +265,9 @@ class _Judge:
             lives = [self._first_life, live(self._subject, site, 2, second, references[1])]
             history = finish(self._subject, site, [one for one in lives if one is not None])
         return self._judged(history, pair)
+
+    def _is_enough(self) -> bool:
+        return self._hung >= MOST_HUNG or (self._plan.exitfirst and self._broken > 0)
 
     _kept_for: str | None = None
     _first_life: Life | None = None
@@ -274,6 +285,7 @@ class _Judge:
         else:
             outcome = "unknown" if history.unknown - self._smooth.unknown else "same"
         wrong = bool(breaches)
+        self._broken += wrong
         return Crash(
             kills=kills,
             outcome=outcome,
