@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
 import random
 import shutil
 import tempfile
@@ -42,7 +44,8 @@ class Plan:
         depth: 1 kills once; 2 kills each resumed life as well.
         jobs: processes side by side.
         seed: of the sample of pairs at depth 2, where there are too many.
-        points: only these; None for all.
+        points: only these, names or globs over names; None for all.
+        then: at depth 2, only the pairs whose second kill is here.
         limit: the most seconds that one life may take.
         least: the time limit of a life is not set below this many seconds, however fast the smooth run was.
         most_pairs: pairs that are tried at depth 2.
@@ -53,6 +56,7 @@ class Plan:
     jobs: int = 1
     seed: int = 0
     points: tuple[str, ...] | None = None
+    then: str | None = None
     limit: float = 60.0
     least: float = 5.0
     most_pairs: int = MOST_PAIRS
@@ -151,14 +155,17 @@ def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = lambd
         smooth = _smooth(subject, plan, ground)
         subject = replace(subject, limit=min(plan.limit, max(plan.least, HEADROOM * smooth.last.death.seconds)))
         points = smooth.last.points
-        _check_points(plan, points)
-        wanted = list(points if plan.points is None else plan.points)
+        wanted = list(points if plan.points is None else _chosen(plan.points, points))
         progress = _Progress(len(wanted), tell)
         judge = _Judge(subject, smooth, ground, plan)
         crashes = fan_out(wanted, judge.first, jobs=plan.jobs, done=progress.step)
         if plan.depth < 2:
             return Sweep(points, tuple(crashes))
         every = [(first.kills[0], second) for first in crashes if first.held for second in first.further]
+        if plan.then is not None:
+            every = [pair for pair in every if pair[1] == plan.then]
+            if not every:
+                raise HarnessError(f"no resumed life passes the crash point {plan.then!r}")
         chosen = every
         if len(every) > plan.most_pairs:
             picked = sorted(random.Random(plan.seed).sample(range(len(every)), plan.most_pairs))  # noqa: S311
@@ -205,14 +212,14 @@ def _end(life: Life) -> str:
     return f"signal {life.death.signal}" if life.death.code is None else f"exit code {life.death.code}"
 
 
-def _check_points(plan: Plan, points: Sequence[str]) -> None:
-    import difflib
-
-    for wanted in plan.points or ():
-        if wanted not in points:
-            near = difflib.get_close_matches(wanted, points, n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else "; --list shows them"
-            raise HarnessError(f"the run has no crash point {wanted!r}{meant}")
+def _chosen(wanted: Sequence[str], points: Sequence[str]) -> list[str]:
+    """The points that are named, by themselves or by a glob, in the order of the run."""
+    for name in wanted:
+        if not fnmatch.filter(points, name):
+            near = difflib.get_close_matches(name, points, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else "; harness crash --list shows them"
+            raise HarnessError(f"the run has no crash point {name!r}{meant}")
+    return [point for point in points if any(fnmatch.fnmatchcase(point, name) for name in wanted)]
 
 
 class _Progress:
