@@ -35,7 +35,7 @@ def plan_for(case: Case, plan: Plan) -> Plan:
 
 
 def sweep_case(
-    case: Case, project: Project, plan: Plan, tell: Callable[[int, int], None] = lambda done, total: None
+    case: Case, project: Project, plan: Plan, tell: Callable[[int, int], None] | None = None
 ) -> Sweep:
     """Sweep one case.
 
@@ -51,8 +51,9 @@ def sweep_case(
     """
     _check(case)
     warm_up()
+    subject, plan = subject_of(case, project), plan_for(case, plan)
     try:
-        return sweep(subject_of(case, project), plan_for(case, plan), tell)
+        return sweep(subject, plan) if tell is None else sweep(subject, plan, tell)
     except HarnessError as error:
         raise case.error(str(error), ("faults",)) from None
 

@@ -109,9 +109,7 @@ def change_lines(golden: Sequence[Row], rows: Sequence[Row]) -> list[Line]:
     """One line a point that is gone, new, or goes another way."""
     before = {row.point: row for row in golden}
     now = {row.point: row for row in rows}
-    lines = [
-        Line(f"- {row.point}: {_shown(row)}", "removed") for point, row in before.items() if point not in now
-    ]
+    lines = [Line(f"- {row.point}: {_shown(row)}", "removed") for point, row in before.items() if point not in now]
     for point, row in now.items():
         if point not in before:
             lines.append(Line(f"+ {point}: {_shown(row)}", "added"))

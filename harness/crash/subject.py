@@ -51,8 +51,8 @@ def _live(case: Case, project: Project, probe: Probe) -> Ended:
 
     try:
         run = run_case(case, project, probe)
-    except CaseError as error:
-        return Ended(error=str(error))
+    except CaseError as problem:
+        return Ended(error=str(problem))
     error = run.error
     return Ended(
         error=None if error is None else f"{type(error).__name__}: {error}".partition("\n")[0],

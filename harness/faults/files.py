@@ -51,9 +51,8 @@ def watch_files(directory: Path, tell: Callable[[str, str], None]) -> None:
     ):
         if hasattr(module, name):
             setattr(module, name, watch.around(getattr(module, name), operation, touches))
-    connect = sqlite3.connect
-    sqlite3.connect = watch.probed(connect)
-    sqlite3.dbapi2.connect = sqlite3.connect
+    for module in (sqlite3, sqlite3.dbapi2):
+        setattr(module, "connect", watch.probed(module.connect))  # noqa: B010 (mypy knows `connect` by its overloads)
     sys.addaudithook(watch.audit)
 
 
@@ -80,9 +79,7 @@ class _Watch:
             self._inside.depth -= 1
         self._tell(name, "after")
 
-    def around(
-        self, function: Callable[..., Any], name: str, touches: Callable[..., bool]
-    ) -> Callable[..., Any]:
+    def around(self, function: Callable[..., Any], name: str, touches: Callable[..., bool]) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:
             if self._depth() or not touches(*args, **kwargs):
                 return function(*args, **kwargs)

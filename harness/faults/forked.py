@@ -15,7 +15,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from harness.faults.linux import die_with_parent
 
@@ -76,12 +76,12 @@ def run_forked(work: Callable[[], None], *, limit: float) -> Death:
     began = time.monotonic()
     child = fork()
     if child == 0:
-        code = _FAULT
+        exit_code = _FAULT
         try:
             os.close(reading)
             _settle_in(writing, parent)
             work()
-            code = 0
+            exit_code = 0
         except BaseException:  # noqa: BLE001 (nothing may pass: above are the frames of the parent)
             with contextlib.suppress(BaseException):
                 traceback.print_exc()
@@ -89,14 +89,16 @@ def run_forked(work: Callable[[], None], *, limit: float) -> Death:
             with contextlib.suppress(BaseException):
                 sys.stdout.flush()
                 sys.stderr.flush()
-            os._exit(code)
+            os._exit(exit_code)
     os.close(writing)
     output = bytearray()
     try:
         status, timed_out = _wait(child, reading, began + limit, output)
     finally:
         os.close(reading)
-    code, ended_by = (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else (os.WEXITSTATUS(status), None)
+    signaled = os.WIFSIGNALED(status)
+    code = None if signaled else os.WEXITSTATUS(status)
+    ended_by = os.WTERMSIG(status) if signaled else None
     return Death(code, ended_by, timed_out, output.decode(errors="replace"), time.monotonic() - began)
 
 
@@ -116,11 +118,11 @@ def _settle_in(output: int, parent: int) -> None:
     os.close(output)
     # The parent's own objects may be captures that write elsewhere, and their buffers are the parent's.
     sys.stdin = open(0, closefd=False)  # noqa: PTH123, SIM115 (a descriptor, and it lives as long as the child)
-    sys.stdout = sys.__stdout__ = _stream(1)  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = _stream(2)  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = _stream(1)  # type: ignore[misc, assignment]
+    sys.stderr = sys.__stderr__ = _stream(2)  # type: ignore[misc, assignment]
 
 
-def _stream(descriptor: int) -> object:
+def _stream(descriptor: int) -> TextIO:
     return open(descriptor, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: PTH123, SIM115
 
 

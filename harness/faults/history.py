@@ -139,9 +139,7 @@ class History:
     @cached_property
     def unknown(self) -> frozenset[str]:
         """The calls that the model was told nobody can know about."""
-        return frozenset(
-            call for call, sent in self.results.items() if any(says_unknown(result) for _, result in sent)
-        )
+        return frozenset(call for call, sent in self.results.items() if any(says_unknown(result) for _, result in sent))
 
     @cached_property
     def refusals(self) -> tuple[tuple[int, Refused], ...]:

@@ -34,10 +34,10 @@ class Breach:
 
 Rule: TypeAlias = Callable[["History", "History"], Iterator[str]]
 
-_NEVER_RAN: Final = re.compile(r"not executed|never (?:ran|run|started|executed)|(?:did|was) not (?:run|start)", re.I)
+_NEVER_RAN: Final = re.compile(r"not executed|never (?:ran|run|started|executed)|(?:did|was) not (?:run|start)", re.IGNORECASE)
 """How loops say that a call did not run."""
 
-_LOST_RESULT: Final = re.compile(r"took effect", re.I)
+_LOST_RESULT: Final = re.compile(r"took effect", re.IGNORECASE)
 """How our loop says that a call did run and its result is gone."""
 
 
@@ -73,7 +73,7 @@ def made_up(history: History, smooth: History) -> Iterator[str]:
             if result["is_error"] and ran and not says_unknown(result) and _denies(result, smooth, call):
                 yield f"{name} ran {_where(ran)}, and life {life} {told}"
                 break
-            other = _result_of_another(history, smooth, call, result, ran)
+            other = _result_of_another(smooth, call, result, ran)
             if other is not None:
                 yield f"{name} was answered with {other}: life {life} {told}"
                 break
@@ -213,7 +213,7 @@ def _denies(result: dict[str, Any], smooth: History, call: str) -> bool:
 
 
 def _result_of_another(
-    history: History, smooth: History, call: str, result: dict[str, Any], ran: list[Execution]
+    smooth: History, call: str, result: dict[str, Any], ran: list[Execution]
 ) -> str | None:
     """What is wrong with a result that is none of its call, or None.
 
@@ -222,7 +222,13 @@ def _result_of_another(
     """
     plain = smooth.results.get(call)
     before = smooth.runs(call)
-    if result["is_error"] or len(ran) != 1 or not plain or len(before) != 1 or result["digest"] == plain[-1][1]["digest"]:
+    if (
+        result["is_error"]
+        or len(ran) != 1
+        or not plain
+        or len(before) != 1
+        or result["digest"] == plain[-1][1]["digest"]
+    ):
         return None
     if _LOST_RESULT.search(result["text"]):
         return None
@@ -255,7 +261,9 @@ def _undecidable(life: Life, call: str, history: History) -> bool:
     before = life.reference.index(f"{name}.before")
     after = life.reference.index(f"{name}.after") if f"{name}.after" in life.reference else len(life.reference)
     begin = _last_durable(life.reference[:before])
-    end = next((at for at in range(after, len(life.reference)) if _makes_durable(life.reference[at])), len(life.reference))
+    end = next(
+        (at for at in range(after, len(life.reference)) if _makes_durable(life.reference[at])), len(life.reference)
+    )
     return begin <= killed < end
 
 
@@ -292,7 +300,9 @@ def _other_world(history: History, smooth: History) -> Iterator[str]:
 
 
 def _path(history: History) -> list[tuple[int, str | None, list[str]]]:
-    return [(turn, one.stop_reason, [call["tool"] for call in one.calls]) for turn, one in sorted(history.answers.items())]
+    return [
+        (turn, one.stop_reason, [call["tool"] for call in one.calls]) for turn, one in sorted(history.answers.items())
+    ]
 
 
 def _shown(path: list[tuple[int, str | None, list[str]]]) -> str:
@@ -304,7 +314,9 @@ def _difference(before: dict[str, str], now: dict[str, str]) -> str:
 
     found = DeepDiff(before, now, threshold_to_diff_deeper=0)
     parts = [f"{change.replace('_', ' ')}: {', '.join(sorted(map(str, paths)))}" for change, paths in found.items()]
-    return "; ".join(parts).replace("root", "").replace("dictionary item ", "file ").replace("values changed", "changed")
+    return (
+        "; ".join(parts).replace("root", "").replace("dictionary item ", "file ").replace("values changed", "changed")
+    )
 
 
 def _called(history: History) -> set[str]:

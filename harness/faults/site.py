@@ -75,6 +75,4 @@ class Site:
 
 def _digests(folder: Path) -> dict[str, str]:
     found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in found
-    }
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in found}

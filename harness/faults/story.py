@@ -51,9 +51,7 @@ def _told(event: Event, tools: dict[str, str]) -> str | None:
         case Reached(point, kill):
             return f"KILLED at {point}" if kill else None
         case Asked(turn, results):
-            sent = "; ".join(
-                f"{'error ' if one['is_error'] else ''}{_short(one['text'])}" for one in results.values()
-            )
+            sent = "; ".join(f"{'error ' if one['is_error'] else ''}{_short(one['text'])}" for one in results.values())
             return f"asks for turn {turn}" + (f", with the results {sent}" if sent else "")
         case Answered(turn, stop_reason, calls):
             wanted = ", ".join(call["tool"] for call in calls)

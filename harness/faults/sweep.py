@@ -130,6 +130,10 @@ class Sweep:
         return frozenset().union(*(one.branches for one in (*self.crashes, *self.pairs)))
 
 
+def _tell_nobody(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
 def enumerate_points(subject: Subject, plan: Plan | None = None) -> tuple[str, ...]:
     """The crash points of a run, in the order in which it passes them.
 
@@ -140,7 +144,7 @@ def enumerate_points(subject: Subject, plan: Plan | None = None) -> tuple[str, .
         return _smooth(subject, plan or Plan(), ground).last.points
 
 
-def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = lambda done, total: None) -> Sweep:
+def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = _tell_nobody) -> Sweep:
     """Kill a run at each of its points, resume it, and judge what became of it.
 
     Args:
@@ -201,7 +205,9 @@ def _smooth(subject: Subject, plan: Plan, ground: Path) -> History:
         raise HarnessError(f"the run did not end within {plan.limit:g} s, and nobody had killed it")
     ended = life.ended
     if ended is None:
-        raise HarnessError(f"the run ended by itself ({_end(life)}), and nobody had killed it\n{life.death.output[-2000:]}")
+        raise HarnessError(
+            f"the run ended by itself ({_end(life)}), and nobody had killed it\n{life.death.output[-2000:]}"
+        )
     wrong = ended.error or next(iter(ended.problems), None)
     if wrong is not None:
         raise HarnessError(f"the run is not right even when nobody kills it: {wrong}")

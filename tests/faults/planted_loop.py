@@ -85,7 +85,9 @@ class Saved:
         os.replace(draft, self.path)
 
 
-def run(prompt: str, client: Any, toolset: list[Tool], model: str, state_dir: str, max_turns: int = 9) -> dict[str, Any]:
+def run(
+    prompt: str, client: Any, toolset: list[Tool], model: str, state_dir: str, max_turns: int = 9
+) -> dict[str, Any]:
     saved = Saved(Path(state_dir), prompt)
     tools = {one.name: one for one in toolset}
     try:
