@@ -286,7 +286,8 @@ class _Judge:
     _first_life: Life | None = None
 
     def _judged(self, history: History, kills: tuple[str, ...]) -> Crash:
-        self._hung += sum(life.death.timed_out for life in history.lives)
+        lives = [*history.lives, *([history.again] if history.again else [])]
+        self._hung += sum(life.death.timed_out for life in lives)
         breaches = [] if any(not life.killed for life in history.lives[: len(kills)]) else broken(history, self._smooth)
         missed = next((life for life in history.lives[: len(kills)] if not life.killed), None)
         if missed is not None:
