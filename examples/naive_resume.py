@@ -35,8 +35,8 @@ def load(state_dir):
 def save(state_dir, messages):
     """Whole or not at all: this part is right."""
     draft = Path(state_dir, "messages.tmp")
-    with open(draft, "w") as file:
+    with draft.open("w") as file:
         json.dump(messages, file)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(draft, Path(state_dir, "messages.json"))
+    draft.replace(Path(state_dir, "messages.json"))

@@ -34,9 +34,7 @@ def plan_for(case: Case, plan: Plan) -> Plan:
     return plan
 
 
-def sweep_case(
-    case: Case, project: Project, plan: Plan, tell: Callable[[int, int], None] | None = None
-) -> Sweep:
+def sweep_case(case: Case, project: Project, plan: Plan, tell: Callable[[int, int], None] | None = None) -> Sweep:
     """Sweep one case.
 
     Args:
@@ -80,7 +78,7 @@ def _check(case: Case) -> None:
 
 
 def unreached(swept: Iterable[tuple[Case, Sweep]]) -> list[str]:
-    """The branches of the durable loop's reconciling that no sweep of it has taken; none when it was not swept at all."""
+    """The branches of the durable loop's reconciling that no sweep of it has taken; none when it was not swept."""
     taken: set[str] = set()
     ours = False
     for case, found in swept:

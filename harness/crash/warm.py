@@ -1,7 +1,7 @@
-"""What is done once, before any fork, so that no life has to: imports, and the schemas that the SDK builds on first use.
+"""What is done once, before any fork, so that no life has to: imports, and the schemas that the SDK builds when used.
 
-Importing the SDK takes 1 to 3 s, and its first answer of each kind another 40 ms; a life takes a few.  Only our own code
-runs here: what a user's loop keeps in its modules must not be there before its first life.
+Importing the SDK takes 1 to 3 s, and its first answer of each kind another 40 ms; a life takes a few.  Only our own
+code runs here: what a user's loop keeps in its modules must not be there before its first life.
 """
 
 from __future__ import annotations

@@ -15,11 +15,12 @@ import sqlite3
 import sys
 import threading
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import TracebackType
 
 __all__ = ["watch_files"]
 
@@ -109,7 +110,7 @@ class _Watch:
         """Whether an open file, or directory, is below the directory."""
         descriptor = file if isinstance(file, int) else file.fileno()
         try:
-            return self._is_below(os.readlink(f"/proc/self/fd/{descriptor}"))
+            return self._is_below(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115 (text; no path of ours)
         except OSError:
             return self._is_below_elsewhere(descriptor)
 
@@ -191,7 +192,9 @@ class _Commits(_Statements):
         probe = type(f"Probed{factory.__name__}", (_Statements, factory), {"watch": self.watch})
         return super().cursor(probe)  # type: ignore[misc,no-any-return]
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
         if kind is None:
             self.commit()
         return super().__exit__(kind, error, trace)  # type: ignore[misc]

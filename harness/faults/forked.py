@@ -117,13 +117,13 @@ def _settle_in(output: int, parent: int) -> None:
     os.close(nothing)
     os.close(output)
     # The parent's own objects may be captures that write elsewhere, and their buffers are the parent's.
-    sys.stdin = open(0, closefd=False)  # noqa: PTH123, SIM115 (a descriptor, and it lives as long as the child)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 (a descriptor, and it lives as long as the child)
     sys.stdout = sys.__stdout__ = _stream(1)  # type: ignore[misc, assignment]
     sys.stderr = sys.__stderr__ = _stream(2)  # type: ignore[misc, assignment]
 
 
 def _stream(descriptor: int) -> TextIO:
-    return open(descriptor, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: PTH123, SIM115
+    return open(descriptor, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
 def _wait(child: int, reading: int, until: float, output: bytearray) -> tuple[int, bool]:

@@ -1,6 +1,7 @@
 """What must hold after every crash and resume, each rule by itself (DESIGN 10).
 
-A rule compares a history of kills with the smooth one, in which nobody was killed, and tells the story when it is broken.
+A rule compares a history of kills with the smooth one, in which nobody was killed, and says what happened when it is
+broken.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Breach:
 
 Rule: TypeAlias = Callable[["History", "History"], Iterator[str]]
 
-_NEVER_RAN: Final = re.compile(r"not executed|never (?:ran|run|started|executed)|(?:did|was) not (?:run|start)", re.IGNORECASE)
+_NEVER_RAN: Final = re.compile(
+    r"not executed|never (?:ran|run|started|executed)|(?:did|was) not (?:run|start)", re.IGNORECASE
+)
 """How loops say that a call did not run."""
 
 _LOST_RESULT: Final = re.compile(r"took effect", re.IGNORECASE)
@@ -212,9 +215,7 @@ def _denies(result: dict[str, Any], smooth: History, call: str) -> bool:
     return bool(_NEVER_RAN.search(result["text"])) and result["digest"] not in said
 
 
-def _result_of_another(
-    smooth: History, call: str, result: dict[str, Any], ran: list[Execution]
-) -> str | None:
+def _result_of_another(smooth: History, call: str, result: dict[str, Any], ran: list[Execution]) -> str | None:
     """What is wrong with a result that is none of its call, or None.
 
     What a call gave is compared by digest; how a loop words it is taken from the smooth run.  A call that ran several

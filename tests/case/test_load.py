@@ -131,7 +131,7 @@ BAD = {
     "an unknown key like no other": (
         MINIMAL + "zzz: 1\n",
         [
-            "4:1: unknown key 'zzz'; there are: description, agent, command, prompt, tools, writes, workspace, model, "
+            "4:1: unknown key 'zzz'; there are: description, agent, command, resume, prompt, tools, writes, workspace, model, "
             "limits, compare, normalize, detail, faults, marks, tags, max_turns (at zzz)"
         ],
     ),

@@ -6,7 +6,6 @@ Not a test: the tests write it into a project, with another `BUG` each time, and
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from pathlib import Path
 from typing import Any
@@ -77,12 +76,11 @@ class Saved:
     def write(self) -> None:
         text = json.dumps(self.data)
         if BUG == "write the checkpoint in place":
-            with open(self.path, "w") as file:
-                file.write(text)
+            self.path.write_text(text)
             return
         draft = self.path.with_suffix(".tmp")
         draft.write_text(text)
-        os.replace(draft, self.path)
+        draft.replace(self.path)
 
 
 def run(

@@ -47,7 +47,10 @@ def told(tmp_path: Path) -> Callable[[str], list[str]]:
         ("(out / 'a').write_text('x'); (out / 'a').rename(state / 'a')", "rename+ rename-"),
         ("(state / 'a').touch(); (state / 'a').unlink()", "open+ open- remove+ remove-"),
         ("os.chdir(state); open('a', 'w').close()", "open+ open-"),
-        ("f = open(state / 'a', 'w'); os.fsync(f); os.fdatasync(f.fileno())", "open+ open- fsync+ fsync- fsync+ fsync-"),
+        (
+            "f = open(state / 'a', 'w'); os.fsync(f); os.fdatasync(f.fileno())",
+            "open+ open- fsync+ fsync- fsync+ fsync-",
+        ),
         ("d = os.open(state, os.O_RDONLY); os.fsync(d)", "fsync+ fsync-"),
         ("f = open(out / 'a', 'w'); os.fsync(f)", ""),
         # Taken by name before anybody watched: the other side comes with what follows.
@@ -66,7 +69,7 @@ def test_file_operations(told: Callable[[str], list[str]], code: str, expected: 
         ("c.execute('CREATE TABLE t (x)'); c.commit(); c.commit()", 0),
         ("c.execute('CREATE TABLE t (x)')\nwith c: c.execute('INSERT INTO t VALUES (1)')", 1),
         ("c.executescript('CREATE TABLE t (x); INSERT INTO t VALUES (1);')", 1),
-        ("c.isolation_level = None; c.execute('CREATE TABLE t (x)'); c.cursor().execute('INSERT INTO t VALUES (1)')", 2),
+        ("c.isolation_level = None; c.execute('CREATE TABLE t (x)')\nc.cursor().execute('INSERT INTO t VALUES (1)')", 2),
         ("c.isolation_level = None; c.execute('CREATE TABLE t (x)'); c.execute('BEGIN'); "
          "c.executemany('INSERT INTO t VALUES (?)', [(1,), (2,)]); c.execute('COMMIT')", 2),
         ("c.execute('SELECT 1').fetchall()", 0),

@@ -41,7 +41,8 @@ def run(client, tools, dispatch, state_dir):
         if not uses:
             return
         results = [
-            {{"type": "tool_result", "tool_use_id": use.id, "content": str(dispatch(use.name, use.input))}} for use in uses
+            {{"type": "tool_result", "tool_use_id": use.id, "content": str(dispatch(use.name, use.input))}}
+            for use in uses
         ]
         messages.append({{"role": "user", "content": results}})
 """
@@ -81,7 +82,7 @@ def test_a_loop_that_hangs_when_it_resumes_is_ended_and_reported(swept: Callable
 
 def test_a_run_that_never_ends_is_not_swept(swept: Callable[..., Sweep]) -> None:
     """Nothing can be said about kills when the run does not end without one."""
-    with pytest.raises(HarnessError, match="the run did not end within 0.3 s, and nobody had killed it"):
+    with pytest.raises(HarnessError, match=r"the run did not end within 0\.3 s, and nobody had killed it"):
         swept(loop("time.sleep(3600)"), CASE, limit=0.3)
 
 
