@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = [
@@ -142,6 +143,10 @@ _KINDS: Final[dict[str, type[Event]]] = {
     kind.__name__: kind for kind in (Reached, Asked, Answered, Began, Ran, Verified, Refused, Ended)
 }
 
+_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
+    kind: tuple(one.name for one in fields(kind)) for kind in _KINDS.values()
+}
+
 
 class Journal:
     """Appends the events of one life.
@@ -157,20 +162,29 @@ class Journal:
 
     def write(self, event: Event) -> None:
         """Append one event."""
-        record = {"life": self._life, "event": type(event).__name__, **asdict(event)}
+        kind = type(event)
+        record = {"life": self._life, "event": kind.__name__}
+        record |= {name: getattr(event, name) for name in _FIELDS[kind]}  # `asdict` copies all the way down
         os.write(self._descriptor, json.dumps(record, default=repr).encode() + b"\n")
 
 
-def read_journal(path: Path) -> list[tuple[int, Event]]:
-    """The events so far, each with the life that it belongs to."""
+def read_journal(path: Path, known: Sequence[tuple[int, Event]] = ()) -> list[tuple[int, Event]]:
+    """The events so far, each with the life that it belongs to.
+
+    Args:
+        path: the file.
+        known: what was read of it before, which is not parsed again.
+    """
     if not path.exists():
         return []
-    found: list[tuple[int, Event]] = []
-    for line in path.read_bytes().splitlines():
-        record = json.loads(line)
-        kind = _KINDS[record["event"]]
-        values = {one.name: record[one.name] for one in fields(kind)}
-        if kind is Ended:
-            values["problems"] = tuple(values["problems"])
-        found.append((record["life"], kind(**values)))
-    return found
+    lines = path.read_bytes().splitlines()
+    return [*known, *map(_event, lines[len(known) :])]
+
+
+def _event(line: bytes) -> tuple[int, Event]:
+    record = json.loads(line)
+    kind = _KINDS[record["event"]]
+    values = {name: record[name] for name in _FIELDS[kind]}
+    if kind is Ended:
+        values["problems"] = tuple(values["problems"])
+    return record["life"], kind(**values)

@@ -37,9 +37,24 @@ class Subject:
     limit: float
 
 
-def live(subject: Subject, site: Site, number: int, kill_at: str | None = None, reference: Sequence[str] = ()) -> Life:
-    """One life on what earlier ones left at a site."""
-    past = read_journal(site.journal)
+def live(
+    subject: Subject,
+    site: Site,
+    lives: Sequence[Life] = (),
+    kill_at: str | None = None,
+    reference: Sequence[str] = (),
+) -> Life:
+    """One more life, on what earlier ones left at a site.
+
+    Args:
+        subject: what lives.
+        site: where.
+        lives: those before.
+        kill_at: the point to die at, or None.
+        reference: the points that it passes when it is not killed.
+    """
+    number = len(lives) + 1
+    past = [(life.number, event) for life in lives for event in life.events]
 
     def work() -> None:
         os.environ["TMPDIR"] = str(site.temporary)  # what a killed life cannot remove goes with the site
@@ -49,7 +64,7 @@ def live(subject: Subject, site: Site, number: int, kill_at: str | None = None, 
         probe.write(subject.live(probe))
 
     death = run_forked(work, limit=subject.limit)
-    events = tuple(event for life, event in read_journal(site.journal) if life == number)
+    events = tuple(event for life, event in read_journal(site.journal, past) if life == number)
     return Life(number, events, death, kill_at, tuple(reference))
 
 
@@ -68,7 +83,7 @@ def live_and_die(
     site.clear()
     lives: list[Life] = []
     for number, (kill_at, reference) in enumerate(zip(kills, references, strict=True), 1):
-        lives.append(live(subject, site, number, kill_at, reference))
+        lives.append(live(subject, site, lives, kill_at, reference))
         if number == 1 and kept is not None:
             site.keep(kept)
     return finish(subject, site, lives)
@@ -78,10 +93,10 @@ def finish(subject: Subject, site: Site, lives: list[Life]) -> History:
     """Let the run come to its end, look at the world, and resume it once more."""
     if any(not life.killed for life in lives):
         return History(tuple(lives), site.files(), left=end_all_children())
-    lives.append(live(subject, site, len(lives) + 1))
+    lives.append(live(subject, site, lives))
     files, saved = site.files(), site.saved()
     again = None
     if lives[-1].ended is not None and not lives[-1].ended.error:
-        again = live(subject, site, len(lives) + 1)
+        again = live(subject, site, lives)
     after = site.saved()
     return History(tuple(lives), files, again, (saved, after), end_all_children())

@@ -251,6 +251,7 @@ class _Judge:
         self._plan = plan
         self._hung = 0
         self._broken = 0
+        self._first_life: Life | None = None
 
     def first(self, worker: int, point: str) -> Crash:
         """Killed once."""
@@ -269,21 +270,19 @@ class _Judge:
         kept = self._ground / f"{worker} kept"
         first, second = pair
         references = [self._smooth.last.points, self.further[first]]
-        if self._kept_for != first:
+        if self._first_life is None or self._first_life.kill_at != first:
             shutil.rmtree(kept, ignore_errors=True)
             history = live_and_die(self._subject, site, list(pair), references, kept)
-            self._kept_for, self._first_life = first, history.lives[0]
+            self._first_life = history.lives[0]
         else:
             site.restore(kept)
-            lives = [self._first_life, live(self._subject, site, 2, second, references[1])]
-            history = finish(self._subject, site, [one for one in lives if one is not None])
+            lives = [self._first_life]
+            lives.append(live(self._subject, site, lives, second, references[1]))
+            history = finish(self._subject, site, lives)
         return self._judged(history, pair)
 
     def _is_enough(self) -> bool:
         return self._hung >= MOST_HUNG or (self._plan.exitfirst and self._broken > 0)
-
-    _kept_for: str | None = None
-    _first_life: Life | None = None
 
     def _judged(self, history: History, kills: tuple[str, ...]) -> Crash:
         lives = [*history.lives, *([history.again] if history.again else [])]
