@@ -28,6 +28,8 @@ __all__ = ["command"]
 @click.option("--point", "points", multiple=True, metavar="NAME",
               help="Only this crash point, or those that a glob matches; may be repeated.")  # fmt: skip
 @click.option("--then", metavar="NAME", help="Kill the resumed life as well, at this point (see --depth 2).")
+@click.option("--here", is_flag=True,
+              help="Kill one case at one --point, and resume it in this process: breakpoint() in the loop works.")  # fmt: skip
 @click.option("--depth", type=click.IntRange(1, 2), default=1, show_default=True,
               help="2 also kills every resumed life, at each of its points.")  # fmt: skip
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=None, metavar="N",
@@ -44,6 +46,7 @@ def command(
     list_only: bool,
     points: tuple[str, ...],
     then: str | None,
+    here: bool,
     depth: int,
     jobs: int | None,
     seed: int,
@@ -65,6 +68,7 @@ def command(
       harness crash --list notes/weekly_summary
       harness crash notes/weekly_summary --point turn2.call1.send_email.after
       harness crash notes/weekly_summary --depth 2 -j 4
+      harness crash notes/weekly_summary --point turn2.call1.send_email.after --here
     """
     from harness.faults.sweep import Plan
     from harness.project import Project
@@ -80,6 +84,10 @@ def command(
         exitfirst=exitfirst,
     )
     chosen, broken = _load(cases, project)
+    if here:
+        if len(chosen) != 1 or len(points) != 1:
+            raise HarnessError("--here takes one case and one --point")
+        sys.exit(_resume_here(chosen[0], project, points[0]))
     if list_only:
         sys.exit(_list(chosen, project, broken))
     sys.exit(_sweep(chosen, project, plan, broken, update=update_golden, whole=not (cases or points)))
@@ -106,6 +114,19 @@ def _load(wanted: tuple[str, ...], project: Project) -> tuple[list[Case], int]:
     if not found and not broken:
         raise HarnessError("no case asks for crashes; name one, or give it: faults: {crash: every_point}")
     return found, broken
+
+
+def _resume_here(case: Case, project: Project, point: str) -> int:
+    from harness.crash.cases import resume_case_here
+
+    try:
+        ended = resume_case_here(case, project, point)
+    except CaseError as error:
+        click.echo(str(error))
+        return 2
+    problems = [ended.error] if ended.error else list(ended.problems)
+    click.echo(f"killed at {point}, resumed here: {'; '.join(problems) or 'it came to its end'}")
+    return 1 if problems else 0
 
 
 def _list(cases: list[Case], project: Project, broken: int) -> int:

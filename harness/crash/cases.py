@@ -9,15 +9,16 @@ from harness.crash.subject import subject_of
 from harness.crash.warm import warm_up
 from harness.errors import HarnessError
 from harness.faults.branches import BRANCHES
-from harness.faults.sweep import Plan, Sweep, enumerate_points, sweep
+from harness.faults.sweep import Plan, Sweep, enumerate_points, resume_here, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from harness.case.load import Case
+    from harness.faults.journal import Ended
     from harness.project import Project
 
-__all__ = ["is_swept", "list_points", "plan_for", "sweep_case", "unreached"]
+__all__ = ["is_swept", "list_points", "plan_for", "resume_case_here", "sweep_case", "unreached"]
 
 _OUR_LOOPS: Final = frozenset({"harness.agent:arun", "harness.agent:run"})
 
@@ -66,6 +67,20 @@ def list_points(case: Case, project: Project) -> tuple[str, ...]:
     warm_up()
     try:
         return enumerate_points(subject_of(case, project))
+    except HarnessError as error:
+        raise case.error(str(error), ("faults",)) from None
+
+
+def resume_case_here(case: Case, project: Project, point: str) -> Ended:
+    """Kill a case at one point and resume it in this process, for a debugger.
+
+    Raises:
+        CaseError: as `sweep_case`.
+    """
+    _check(case)
+    warm_up()
+    try:
+        return resume_here(subject_of(case, project), point)
     except HarnessError as error:
         raise case.error(str(error), ("faults",)) from None
 

@@ -15,6 +15,7 @@ from harness.errors import HarnessError
 from harness.faults.branches import branches_of
 from harness.faults.invariants import Breach, broken
 from harness.faults.lives import Subject, finish, live, live_and_die
+from harness.faults.probe import Probe
 from harness.faults.site import Site
 from harness.faults.story import story
 from harness.faults.workers import fan_out
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.faults.history import History, Life
+    from harness.faults.journal import Ended
 
-__all__ = ["Crash", "Plan", "Sweep", "enumerate_points", "sweep"]
+__all__ = ["Crash", "Plan", "Sweep", "enumerate_points", "resume_here", "sweep"]
 
 MOST_PAIRS: Final = 1000
 """Pairs of kills that are tried at depth 2 before a sample is drawn: about 20 s of forks on one core."""
@@ -178,6 +180,26 @@ def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = _tell
         progress.total += len(chosen)
         pairs = fan_out(chosen, judge.second, jobs=plan.jobs, done=progress.step)
         return Sweep(points, tuple(crashes), tuple(pairs), len(every))
+
+
+def resume_here(subject: Subject, point: str) -> Ended:
+    """Kill a run at one point, and resume it in this process, where a debugger can follow it.
+
+    Its files are not watched, since that would last as long as this process does.
+
+    Raises:
+        HarnessError: the run has no such point, or did not die there.
+    """
+    with _ground() as ground:
+        points = _smooth(subject, Plan(), ground).last.points
+        (point,) = _chosen([point], points)[:1]
+        site = Site(ground / "0")
+        site.clear()
+        killed = live(subject, site, (), point, points)
+        if not killed.killed:
+            raise HarnessError(f"the run did not die at {point}: it ended with {_end(killed)}")
+        past = [(killed.number, event) for event in killed.events]
+        return subject.live(Probe(site, 2, past, None, subject.digest))
 
 
 class _ground:  # noqa: N801 (used as a function)

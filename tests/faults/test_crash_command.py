@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -149,6 +151,21 @@ def test_what_cannot_be_swept_says_why(project: MiniProject, capsys: pytest.Capt
     assert capsys.readouterr().err == (
         "error: no case asks for crashes; name one, or give it: faults: {crash: every_point}\n"
     )
+
+
+def test_one_crash_can_be_followed_in_a_debugger(
+    project: MiniProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--here` kills a real process, and resumes in this one: a `breakpoint()` in the loop is reached here, once."""
+    stopped: list[int] = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stopped.append(os.getpid()))
+    loop = NAIVE.replace("    while True:", "    breakpoint()\n    while True:", 1)
+    project.write({"followed.py": loop, "cases/mail.yaml": CASE.format(agent="followed:run_agent", crash="none")})
+    code, out = crash(project, "mail", "--point", "turn1.call1.mail.after", "--here", capsys=capsys)
+    assert (code, out) == (0, ["killed at turn1.call1.mail.after, resumed here: it came to its end"])
+    assert stopped == [os.getpid()]
+    code, out = crash(project, "mail", "--point", "turn9.model.after", "--here", capsys=capsys)
+    assert (code, "has no crash point 'turn9.model.after'" in out[0]) == (2, True)
 
 
 def test_another_callable_can_resume(project: MiniProject, capsys: pytest.CaptureFixture[str]) -> None:
