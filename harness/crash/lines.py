@@ -23,7 +23,7 @@ _STORIES: Final = 2
 
 _NAMED: Final = 12
 
-_MARKS: Final[dict[str, tuple[str, Style]]] = {"same": (".", "faint"), "unknown": ("?", "changed")}
+_MARKS: Final = {"same": ".", "unknown": "?", "not_tried": " "}
 
 
 def matrix_lines(sweep: Sweep) -> list[Line]:
@@ -34,7 +34,7 @@ def matrix_lines(sweep: Sweep) -> list[Line]:
     width = max(map(len, groups), default=0)
     lines = []
     for group, crashes in groups.items():
-        marks = "".join(_MARKS.get(crash.outcome, ("X", "removed"))[0] for crash in crashes)
+        marks = "".join(_MARKS.get(crash.outcome, "X") for crash in crashes)
         style: Style = "removed" if "X" in marks else "plain"
         lines.append(Line(f"  {group:<{width}}  {marks}", style))
     counts = Counter(crash.outcome for crash in (*sweep.crashes, *sweep.pairs))
@@ -56,6 +56,9 @@ def _pairs(sweep: Sweep) -> str:
 
 def breach_lines(case: str, sweep: Sweep) -> Iterator[Line]:
     """What is broken, told for the first ones, with a command that does it again."""
+    if not any(".save" in point for point in sweep.points):
+        yield Line("the loop saved nothing: it must take `state_dir` and keep there what a resumed process needs", "title")
+        yield Line("")
     told: set[str] = set()
     others: list[Crash] = []
     for crash in sweep.broken:
