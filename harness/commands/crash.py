@@ -29,7 +29,7 @@ __all__ = ["command"]
               help="Only this crash point, or those that a glob matches; may be repeated.")  # fmt: skip
 @click.option("--then", metavar="NAME", help="Kill the resumed life as well, at this point (see --depth 2).")
 @click.option("--here", is_flag=True,
-              help="Kill one case at one --point, and resume it in this process: breakpoint() in the loop works.")  # fmt: skip
+              help="Kill a case at one --point, and resume it in this process, for breakpoint().")  # fmt: skip
 @click.option("--depth", type=click.IntRange(1, 2), default=1, show_default=True,
               help="2 also kills every resumed life, at each of its points.")  # fmt: skip
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=None, metavar="N",

@@ -57,7 +57,9 @@ def _pairs(sweep: Sweep) -> str:
 def breach_lines(case: str, sweep: Sweep) -> Iterator[Line]:
     """What is broken, told for the first ones, with a command that does it again."""
     if not any(".save" in point for point in sweep.points):
-        yield Line("the loop saved nothing: it must take `state_dir` and keep there what a resumed process needs", "title")
+        yield Line(
+            "the loop saved nothing: it must take `state_dir` and keep there what a resumed process needs", "title"
+        )
         yield Line("")
     told: set[str] = set()
     others: list[Crash] = []

@@ -48,6 +48,7 @@ def subject_of(case: Case, project: Project) -> Subject:
 
 def _live(case: Case, project: Project, probe: Probe) -> Ended:
     from harness.case.run import run_case
+    from harness.case.verdict import error_line
 
     try:
         run = run_case(case, project, probe)
@@ -55,7 +56,7 @@ def _live(case: Case, project: Project, probe: Probe) -> Ended:
         return Ended(error=str(problem))
     error = run.error
     return Ended(
-        error=None if error is None else f"{type(error).__name__}: {error}".partition("\n")[0],
+        error=None if error is None else error_line(error, project.root),
         unreadable=error is not None and _is_unreadable(error),
         problems=run.problems,
         turns=_count(run.value, "turns"),

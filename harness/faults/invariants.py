@@ -69,16 +69,15 @@ def made_up(history: History, smooth: History) -> Iterator[str]:
         for life, result in sent:
             ran = [one for one in history.runs(call) if one.life <= life]
             name = _call_name(history, call)
-            told = f"told the model {_quoted(result['text'])}"
             if not result["is_error"] and not ran and smooth.runs(call):
-                yield f"{name} never ran, and life {life} {told}"
+                yield f"{name} never ran, and life {life} gave the model a result of it"
                 break
             if result["is_error"] and ran and not says_unknown(result) and _denies(result, smooth, call):
-                yield f"{name} ran {_where(ran)}, and life {life} {told}"
+                yield f"{name} ran {_where(ran)}, and life {life} told the model that it did not"
                 break
             other = _result_of_another(smooth, call, result, ran)
             if other is not None:
-                yield f"{name} was answered with {other}: life {life} {told}"
+                yield f"{name} was answered by life {life} with {other}"
                 break
 
 
@@ -138,7 +137,7 @@ def world(history: History, smooth: History) -> Iterator[str]:
         yield f"life {history.last.number} was not killed, and did not come to its end: {how}"
         return
     if ended.error and (plain is None or ended.error != plain.error):
-        yield f"life {history.last.number} ended with {ended.error}"
+        yield f"life {history.last.number} failed: {ended.error}"
         return
     if not history.refusals:
         for problem in ended.problems:
@@ -179,8 +178,8 @@ def liveness(history: History, smooth: History) -> Iterator[str]:
     elif asked:
         yield f"resuming the finished run asked the model again, for turn {asked[0].turn}"
     elif again.ended is None or (again.ended.error and (smooth.last.ended or again.ended).error != again.ended.error):
-        how = again.ended.error if again.ended else f"exit code {again.death.code}"
-        yield f"resuming the finished run ended with {how}"
+        how = again.ended.error if again.ended else f"it ended with exit code {again.death.code}"
+        yield f"resuming the finished run failed: {how}"
     elif history.saved is not None and history.saved[0] != history.saved[1]:
         changed = sorted(name for name, _ in history.saved[0].items() ^ history.saved[1].items())
         yield f"resuming the finished run changed its saved state: {', '.join(dict.fromkeys(changed))}"
@@ -342,7 +341,3 @@ def _where(runs: list[Execution]) -> str:
 
 def _times(count: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -121,7 +121,7 @@ class Ended:
     """The loop came back.
 
     Args:
-        error: what it raised, as `Type: message`, or None.
+        error: what it raised and where, in words without values, or None.
         unreadable: the error says that the saved state cannot be read.
         problems: what the harness says of the run.
         turns: the count of turns that the loop reports, where it reports one.
@@ -162,6 +162,11 @@ class Journal:
 
     def write(self, event: Event) -> None:
         """Append one event."""
+        if type(event) is Reached:  # most events are
+            point, kill = json.dumps(event.point), "true" if event.kill else "false"
+            line = f'{{"life": {self._life}, "event": "Reached", "point": {point}, "kill": {kill}}}\n'
+            os.write(self._descriptor, line.encode())
+            return
         kind = type(event)
         record = {"life": self._life, "event": kind.__name__}
         record |= {name: getattr(event, name) for name in _FIELDS[kind]}  # `asdict` copies all the way down
@@ -177,12 +182,11 @@ def read_journal(path: Path, known: Sequence[tuple[int, Event]] = ()) -> list[tu
     """
     if not path.exists():
         return []
-    lines = path.read_bytes().splitlines()
-    return [*known, *map(_event, lines[len(known) :])]
+    lines = path.read_bytes().splitlines()[len(known) :]
+    return [*known, *map(_event, json.loads(b"[%s]" % b",".join(lines)))]
 
 
-def _event(line: bytes) -> tuple[int, Event]:
-    record = json.loads(line)
+def _event(record: dict[str, Any]) -> tuple[int, Event]:
     kind = _KINDS[record["event"]]
     values = {name: record[name] for name in _FIELDS[kind]}
     if kind is Ended:

@@ -1,13 +1,17 @@
-"""A history as a story: what each life did around the kill, one line a step."""
+"""A history as a story: what each life did around the kill, one line a step.
+
+Tools and outcomes are named, and no value is: what is told here ends in the logs of CI.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.faults.journal import Answered, Asked, Began, Ended, Ran, Reached, Refused, Verified
+from harness.faults.history import says_unknown
+from harness.faults.journal import Answered, Asked, Ended, Ran, Reached, Refused, Verified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from harness.faults.history import History, Life
     from harness.faults.journal import Event
@@ -20,9 +24,11 @@ _SHOWN = 12
 
 def story(history: History) -> Iterator[str]:
     """The lives of a history, one step a line, indented below the number of the life."""
+    tools = {call["id"]: call["tool"] for answer in history.answers.values() for call in answer.calls}
+    tools |= {call: executions[0].began.tool for call, executions in history.executions.items()}
     for life in history.lives:
         yield f"life {life.number}"
-        steps = list(_steps(life))
+        steps = list(_steps(life, tools))
         # A killed life matters by its end, the one that came after it by its beginning.
         if len(steps) > _SHOWN:
             left = f"… {len(steps) - _SHOWN} more steps"
@@ -31,11 +37,8 @@ def story(history: History) -> Iterator[str]:
             yield f"  {step}"
 
 
-def _steps(life: Life) -> Iterator[str]:
-    tools: dict[str, str] = {}
+def _steps(life: Life, tools: Mapping[str, str]) -> Iterator[str]:
     for event in life.events:
-        if isinstance(event, Began):
-            tools[event.call] = event.tool
         told = _told(event, tools)
         if told:
             yield told
@@ -46,13 +49,13 @@ def _steps(life: Life) -> Iterator[str]:
         yield f"ended by itself: {ended}"
 
 
-def _told(event: Event, tools: dict[str, str]) -> str | None:
+def _told(event: Event, tools: Mapping[str, str]) -> str | None:
     match event:
         case Reached(point, kill):
             return f"KILLED at {point}" if kill else None
         case Asked(turn, results):
-            sent = "; ".join(f"{'error ' if one['is_error'] else ''}{_short(one['text'])}" for one in results.values())
-            return f"asks for turn {turn}" + (f", with the results {sent}" if sent else "")
+            sent = ", ".join(f"{tools.get(call, 'another call')}{_kind(one)}" for call, one in results.items())
+            return f"asks for turn {turn}" + (f", with results of {sent}" if sent else "")
         case Answered(turn, stop_reason, calls):
             wanted = ", ".join(call["tool"] for call in calls)
             return f"the model answers turn {turn}: " + (f"calls {wanted}" if wanted else str(stop_reason))
@@ -64,10 +67,12 @@ def _told(event: Event, tools: dict[str, str]) -> str | None:
         case Refused():
             return f"the model refuses: {event.message}"
         case Ended():
-            return f"ends with {event.error}" if event.error else "comes to its end"
+            return f"fails: {event.error}" if event.error else "comes to its end"
         case _:
             return None
 
 
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+def _kind(result: Mapping[str, Any]) -> str:
+    if says_unknown(result):
+        return " (status unknown)"
+    return " (an error)" if result["is_error"] else ""

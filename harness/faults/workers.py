@@ -44,7 +44,8 @@ def fan_out(
         done: called here after each item.
 
     Raises:
-        HarnessError: a worker failed; the text is what it said.
+        HarnessError: as `work` raised it, or a worker did not do all of its work.
+        RuntimeError: `work` raised anything else; the text is the traceback.
     """
     results: dict[int, R] = {}
     jobs = max(1, min(jobs, len(items)))
@@ -95,7 +96,7 @@ def _start(
     except HarnessError as error:
         _send(writing, ("error", str(error), None))
     except Exception:  # noqa: BLE001 (it must be known in the parent, and cannot go there as it is)
-        _send(writing, ("error", traceback.format_exc(), None))
+        _send(writing, ("fault", traceback.format_exc(), None))
     except BaseException:  # noqa: BLE001, S110 (told to stop)
         pass
     finally:
@@ -133,6 +134,8 @@ def _gather(workers: dict[int, tuple[int, bytearray]], results: dict[int, Any], 
             for kind, index, result in _messages(buffer):
                 if kind == "error":
                     raise HarnessError(index)
+                if kind == "fault":
+                    raise RuntimeError(f"a worker of the sweep failed\n{index}")
                 results[index] = result
                 done()
 

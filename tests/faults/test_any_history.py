@@ -48,7 +48,9 @@ def case_of(script: list[dict[str, Any]], kills: list[str], agent: str) -> str:
     return yaml.safe_dump(case, sort_keys=False, width=120)
 
 
-def live_through(folder: Path, script: list[dict[str, Any]], picks: list[int], agent: str) -> tuple[list[str], list[Breach]]:
+def live_through(
+    folder: Path, script: list[dict[str, Any]], picks: list[int], agent: str
+) -> tuple[list[str], list[Breach]]:
     """Kill the run at the picked points, each a number modulo those that the life passes; where, and what broke."""
     warm_up()
     path = folder / "cases" / "any.yaml"

@@ -140,7 +140,9 @@ def test_what_cannot_be_swept_says_why(project: MiniProject, capsys: pytest.Capt
     project.write({"broken.py": broken, "cases/mail.yaml": CASE.format(agent="broken:run", crash="every_point")})
     code, out = crash(project, capsys=capsys)
     assert code == 2
-    assert out[0].endswith("the run is not right even when nobody kills it: RuntimeError: as always (at faults)")
+    assert out[0].endswith(
+        "the run is not right even when nobody kills it: the loop raised RuntimeError at broken.py:2 (at faults)"
+    )
     project.write({"cases/mail.yaml": CASE.format(agent="harness.agent:run", crash="none")})
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:
@@ -185,7 +187,7 @@ def test_another_callable_can_resume(project: MiniProject, capsys: pytest.Captur
     case = CASE.format(agent="loop:begin", crash='["turn1.model.*"]')
     project.write({"loop.py": loop, "cases/mail.yaml": case})
     code, out = crash(project, "--update-golden", capsys=capsys)
-    assert (code, "RuntimeError: there is a run already" in "\n".join(out)) == (1, True)
+    assert (code, "the loop raised RuntimeError at loop.py:6" in "\n".join(out)) == (1, True)
     project.write({"cases/mail.yaml": f"{case.rstrip()}\n    resume: loop:resume\n"})
     assert crash(project, "--update-golden", capsys=capsys)[0] == 0
 

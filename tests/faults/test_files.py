@@ -69,7 +69,7 @@ def test_file_operations(told: Callable[[str], list[str]], code: str, expected: 
         ("c.execute('CREATE TABLE t (x)'); c.commit(); c.commit()", 0),
         ("c.execute('CREATE TABLE t (x)')\nwith c: c.execute('INSERT INTO t VALUES (1)')", 1),
         ("c.executescript('CREATE TABLE t (x); INSERT INTO t VALUES (1);')", 1),
-        ("c.isolation_level = None; c.execute('CREATE TABLE t (x)')\nc.cursor().execute('INSERT INTO t VALUES (1)')", 2),
+        ("c.isolation_level = None; c.execute('CREATE TABLE t (x)')\nc.cursor().execute('DELETE FROM t')", 2),
         ("c.isolation_level = None; c.execute('CREATE TABLE t (x)'); c.execute('BEGIN'); "
          "c.executemany('INSERT INTO t VALUES (?)', [(1,), (2,)]); c.execute('COMMIT')", 2),
         ("c.execute('SELECT 1').fetchall()", 0),

@@ -105,7 +105,7 @@ def test_a_flood_of_output_is_read_on_and_forgotten(swept: Callable[..., Sweep])
     )  # fmt: skip
     (crash,) = found.crashes
     assert crash.outcome == "world"
-    assert "life 2 ended with RuntimeError: broken" in crash.breaches[0].message
+    assert crash.breaches[0].message == "life 2 failed: the loop raised RuntimeError at loop.py:11"
     assert len(crash.output) <= 4000
 
 
