@@ -95,13 +95,14 @@ def test_a_wrong_loop_is_shrunk_to_a_case(tmp_path: Path) -> None:
         _, breaches = live_through(tmp_path, *example, "loop:run")
         return any(breach.invariant == "executed_twice" for breach in breaches)
 
-    short = st.builds(lambda calls: [{"call": calls}, {"say": "Done."}], st.lists(CALL, min_size=1, max_size=2))
-    one_kill = st.tuples(short, st.lists(st.integers(0, 40), min_size=1, max_size=1))
+    call = st.sampled_from([{"look": {"at": "a"}}, {"mail": {"at": "a"}}])
+    short = st.builds(lambda calls: [{"call": calls}, {"say": "Done."}], st.lists(call, min_size=1, max_size=2))
+    one_kill = st.tuples(short, st.lists(st.integers(0, 15), min_size=1, max_size=1))
     script, picks = find(one_kill, mails_twice, settings=settings(max_examples=25, deadline=None, database=None))
     kills, _ = live_through(tmp_path, script, picks, "loop:run")
     assert len(script) == 2
     (call,) = script[0]["call"]
-    assert call.keys() <= {"mail", "fail"}
+    assert call == {"mail": {"at": "a"}}
     text = case_of(script, kills, "loop:run")
     path = tmp_path / "cases" / "found.yaml"
     path.write_text(text)

@@ -134,6 +134,19 @@ def test_the_naive_example_is_caught(project: MiniProject, capsys: pytest.Captur
     assert sum(one["outcome"] == "executed_twice" for one in observed) == 6
 
 
+def test_no_value_is_told(project: MiniProject, capsys: pytest.CaptureFixture[str]) -> None:
+    """What goes to a terminal, a log or a golden names tools and outcomes; arguments, results and errors do not."""
+    raises = "    if len(messages) > 2: raise ValueError('canary')\n    while True:"
+    loop = NAIVE.replace("    while True:", raises, 1)
+    case = CASE.format(agent="naive:run_agent", crash='["turn1.call1.mail.after", "turn1.save2.rename.after"]')
+    project.write({"naive.py": loop, "cases/mail.yaml": case.replace("sent", "canary").replace("someone", "canary")})
+    code, out = crash(project, capsys=capsys)
+    assert code == 1
+    assert "the loop raised ValueError at naive.py" in "\n".join(out)
+    observed = (project.root / ".harness" / "crash" / "mail.crash.json").read_text()
+    assert "canary" not in "\n".join(out) + observed
+
+
 def test_what_cannot_be_swept_says_why(project: MiniProject, capsys: pytest.CaptureFixture[str]) -> None:
     """A case that is wrong before anybody is killed is bad input, told at its place in the file."""
     broken = "def run(client):\n    raise RuntimeError('as always')\n"
