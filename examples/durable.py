@@ -1,4 +1,4 @@
-"""The durable loop with what a case does not say: streaming, an async client, a guard of your own."""
+"""The durable loop with what a case does not say: streaming, an async client, one readable file, your own guard."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,10 @@ from harness.agent import arun, run
 
 def streaming(prompt, client, toolset, model, state_dir):
     return run(prompt, client=client, toolset=toolset, model=model, state_dir=state_dir, stream=True)
+
+
+def in_one_file(prompt, client, toolset, model, state_dir):
+    return run(prompt, client=client, toolset=toolset, model=model, state_dir=state_dir, ledger=False)
 
 
 async def asynchronous(prompt, async_client, toolset, model, state_dir):

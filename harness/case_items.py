@@ -81,7 +81,7 @@ class ProjectRun:
 
 
 class CaseFile(pytest.File):
-    """A case file; its one item is the case, or the reason why it is none."""
+    """A case file: the case, or the reason why it is none; and its crash sweep, where it asks for one."""
 
     def __init__(self, *, run: ProjectRun, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -95,6 +95,10 @@ class CaseFile(pytest.File):
             yield BrokenCase.from_parent(self, name=self.path.stem, run=self.run, error=error)
         else:
             yield CaseItem.from_parent(self, name=self.path.stem, run=self.run, case=case)
+            if case.faults.crash != "none":
+                from harness.crash_items import CrashItem
+
+                yield CrashItem.from_parent(self, name=f"{self.path.stem}::crash", run=self.run, case=case)
 
 
 class CaseFailedError(Exception):

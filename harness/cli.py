@@ -13,7 +13,7 @@ from harness.errors import HarnessError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: Final = ("accept", "check", "demo", "init", "prune", "run", "schema", "show", "state")
+COMMANDS: Final = ("accept", "check", "crash", "demo", "init", "prune", "run", "schema", "show", "state")
 
 _HELP: Final = """\
 Trajectory regression tests for tool-using agents.
@@ -25,6 +25,7 @@ A case drives the real loop, its trace is compared with the committed golden tra
   harness init                  set up cases in this project
   harness run                   run all cases, without pytest
   harness accept notes/weekly   take what the last run did as the new golden
+  harness crash                 kill cases at every point, and resume them
 
 Completion for bash: eval "$(_HARNESS_COMPLETE=bash_source harness)"; likewise for zsh and fish.
 """

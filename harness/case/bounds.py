@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from harness.errors import ToolError
 from harness.model.local import LocalModel
+from harness.model.protocol import Violation, parse_body
 from harness.model.reply import error_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from harness.faults.probe import Probe
     from harness.model.reply import Reply
 
 __all__ = ["DEFAULT_CALLS", "DEFAULT_TURNS", "BoundedModel", "Bounds", "RunawayError"]
@@ -152,12 +154,14 @@ class BoundedModel(LocalModel):
 
     Args:
         bounds: what counts.
+        probe: passes the crash points of each request, where the run is one that may be killed.
         options: as for `LocalModel`.
     """
 
-    def __init__(self, bounds: Bounds, *args: Any, **options: Any) -> None:
+    def __init__(self, bounds: Bounds, *args: Any, probe: Probe | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._bounds = bounds
+        self._probe = probe
 
     def handle(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Answers one HTTP request, as `LocalModel.handle` does, or refuses it.
@@ -166,9 +170,15 @@ class BoundedModel(LocalModel):
             RunawayError: the loop goes on asking.
         """
         refusal = self._bounds.request()
-        if refusal is None:
+        if refusal is not None:
+            return error_reply(400, refusal, "req_over_the_limit")
+        if self._probe is None or not target.partition("?")[0].endswith("/messages"):
             return super().handle(method, target, headers, body)
-        return error_reply(400, refusal, "req_over_the_limit")
+        request = parse_body(body)
+        answer = functools.partial(super().handle, method, target, headers, body)
+        reply: Reply = self._probe.model({} if isinstance(request, Violation) else request, answer)
+        self._probe.refused(self.faults)
+        return reply
 
 
 class ServedModel(BoundedModel):

@@ -31,6 +31,7 @@ class Case:
         model: who answers; `script` below is its script, parsed.
         agent: the loop as `module:callable`, or None when there is a `command`.
         command: the loop as a command, for other languages.
+        resume: what goes on with the run after a crash; None calls the loop again.
         description: what the case guards.
         tools: `module:attribute`, or stubs by name, or None when the loop brings its own.
         writes: the tools that the case says change the world, or None when it does not say.
@@ -54,6 +55,7 @@ class Case:
     model: ModelChoice
     agent: str | None
     command: tuple[str, ...] | None
+    resume: str | None
     description: str
     tools: str | Mapping[str, Stub] | None
     writes: frozenset[str] | None
@@ -127,6 +129,7 @@ def load_case(path: Path, root: Path) -> Case:
         model=checked.model,
         agent=checked.agent,
         command=None if checked.command is None else tuple(checked.command),
+        resume=checked.resume,
         description=checked.description,
         tools=checked.tools,
         writes=None if checked.writes is None else frozenset(checked.writes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from harness.case.offline import REAL_API, offline
 from harness.case.references import load_callable
 from harness.case.tools import Toolset, load_tools, stub_tools
 from harness.case.verdict import error_line, fault_lines, limit_lines, unfinished
-from harness.case.workspace import fresh_directory, workspace
+from harness.case.workspace import fresh_directory, lasting_workspace, workspace
 from harness.errors import HarnessError, LoopError, PolicyError, ToolError
 from harness.normalize import Normalizer, digest_key
 from harness.recorder import Recorder
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from harness.case.load import Case
     from harness.case.loops import Binding
+    from harness.faults.probe import Probe
     from harness.model.script import Script
     from harness.project import Project
     from harness.trace import Trace
@@ -56,7 +57,7 @@ class Run:
     problems: tuple[str, ...]
 
 
-def run_case(case: Case, project: Project) -> Run:
+def run_case(case: Case, project: Project, probe: Probe | None = None) -> Run:
     """Runs a case once, in this process.
 
     Environment, working directory and network guard belong to the process, so one case runs at a time.
@@ -65,6 +66,7 @@ def run_case(case: Case, project: Project) -> Run:
     Args:
         case: the case.
         project: whose code the loop is, and whose defaults hold.
+        probe: for one life of a run that is killed and resumed: its directories, and what watches it.
 
     Raises:
         CaseError: the case cannot be run: its loop or tools cannot be found or called, or it asks for what this version
@@ -76,10 +78,12 @@ def run_case(case: Case, project: Project) -> Run:
         address = endpoint()
         blocked = stack.enter_context(offline(address.url))
         # The loop is imported under the guard: its module may build a client, or call somebody, when it is imported.
-        loop = _loop(case, project)
-        toolset = _tools(case, project)
-        directory = None if case.workspace is None else stack.enter_context(workspace(case.workspace))
-        session = _Session(case, script, project, toolset, directory, stack)
+        loop = _loop(case, project, resuming=probe is not None and probe.resuming)
+        toolset = _tools(case, project, probe)
+        directory = None
+        if case.workspace is not None:
+            directory = stack.enter_context(_workspace(case.workspace, probe))
+        session = _Session(case, script, project, toolset, directory, stack, probe)
         binding = session.bind(loop)
         if session.serves:
             stack.enter_context(address.serving(session.model))
@@ -100,6 +104,7 @@ class _Session:
     toolset: Toolset | None
     directory: Path | None
     stack: ExitStack
+    probe: Probe | None
     bounds: Bounds = field(init=False)
     serves: bool = field(init=False)
     model: BoundedModel = field(init=False)
@@ -126,7 +131,14 @@ class _Session:
             kind = ServedModel if self.serves else BoundedModel
             if self.case.stuck is not None and "detector" not in taken:
                 self.recorder.guard(Guard(self.guard_settings()))
-            self.model = kind(self.bounds, self.script, name=self.case.model.name, observer=self._observe)
+            self.model = kind(
+                self.bounds,
+                self.script,
+                name=self.case.model.name,
+                observer=self._observe,
+                attempts=None if self.probe is None else self.probe.attempts,
+                probe=self.probe,
+            )
             return bind(loop, self._offers(), {"max_turns": lambda: self.bounds.turns})
         except LoopError as error:
             raise self.case.error(str(error), ("agent",)) from None
@@ -162,6 +174,8 @@ class _Session:
 
     def _left_out(self, trace: Trace) -> list[str]:
         """What a run without any fault may still lack."""
+        if self.probe is not None and self.probe.resuming:
+            return []  # an earlier life may have done all of it
         if not trace.turns and not trace.calls:
             way = "through ANTHROPIC_BASE_URL" if self.serves else "with the client that it was given"
             return [f"nothing was recorded: the loop made no model request {way}"]
@@ -178,8 +192,8 @@ class _Session:
             "async_client": self._async_client,
             "model": lambda: case.model.name,
             "case": lambda: case,
-            "workspace": lambda: self.directory or self.stack.enter_context(fresh_directory("workspace")),
-            "state_dir": lambda: self.stack.enter_context(fresh_directory("state")),
+            "workspace": lambda: self.directory or self._directory("workspace"),
+            "state_dir": lambda: self._directory("state"),
         }
         if case.stuck is not None:
             offers["detector"] = lambda: TurnDetector(self.guard_settings())
@@ -197,6 +211,11 @@ class _Session:
     def guard_settings(self) -> Config:
         """The case's settings of the guard on top of the project's."""
         return Config.parse(self.case.stuck, Config.parse(self.project.stuck))
+
+    def _directory(self, purpose: str) -> Path:
+        if self.probe is None:
+            return self.stack.enter_context(fresh_directory(purpose))
+        return self.probe.state_dir if purpose == "state" else self.probe.workspace
 
     # The SDK takes most of a second to import, and a loop that talks HTTP by other means never needs it.
     def _client(self) -> anthropic.Anthropic:
@@ -224,6 +243,8 @@ class _Session:
 
     def _observe(self, request: dict[str, Any], message: dict[str, Any] | None) -> None:
         """Hears every request at the model itself: the only place where those over HTTP can be heard."""
+        if self.probe is not None:
+            self.probe.answered(request, message)
         if message is not None:
             self.bounds.answered()
             self.last = (request, message)
@@ -280,17 +301,28 @@ def _script(case: Case) -> Script:
     return case.script
 
 
-def _loop(case: Case, project: Project) -> Callable[..., Any]:
+def _workspace(files: Mapping[str, bytes], probe: Probe | None) -> AbstractContextManager[Path]:
+    if probe is None:
+        return workspace(files)
+    return lasting_workspace(probe.workspace, {} if probe.resuming else files)
+
+
+def _loop(case: Case, project: Project, *, resuming: bool) -> Callable[..., Any]:
+    key = "resume" if resuming and case.resume is not None else "agent"
     try:
-        return load_callable(case.agent or "", project.root)
+        return load_callable((case.resume if key == "resume" else case.agent) or "", project.root)
     except LoopError as error:
-        raise case.error(str(error), ("agent",)) from error.__cause__
+        raise case.error(str(error), (key,)) from error.__cause__
 
 
-def _tools(case: Case, project: Project) -> Toolset | None:
+def _tools(case: Case, project: Project, probe: Probe | None) -> Toolset | None:
     if case.tools is None:
         return None
     try:
-        return load_tools(case.tools, project.root) if isinstance(case.tools, str) else stub_tools(case.tools)
+        if isinstance(case.tools, str):
+            toolset = load_tools(case.tools, project.root)
+        else:
+            toolset = stub_tools(case.tools, None if probe is None else probe.counts)
+        return toolset if probe is None else toolset.changed(probe.tool)
     except ToolError as error:
         raise case.error(str(error), ("tools",)) from error.__cause__

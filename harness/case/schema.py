@@ -156,6 +156,8 @@ class CaseFile(Part):
     """The real loop as module:callable; it is called with the arguments it names."""
     command: Annotated[list[Name], Field(min_length=1)] | None = Field(default=None, examples=[["node", "agent.mjs"]])
     """The real loop as a command, for loops in other languages."""
+    resume: Reference | None = Field(default=None, examples=["my_agent.loop:resume"])
+    """What goes on with the run after a crash, as module:callable; the loop itself, called again, when not given."""
     prompt: str = Field(pattern=r"\S", examples=["Summarise this week's meeting notes and mail the conclusion."])
     """The task that the loop is given."""
     tools: Tools | None = Field(default=None, examples=["examples.notes.tools:TOOLS"])

@@ -84,10 +84,11 @@ class Toolset:
 
     def instrumented(self, wrap: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> Toolset:
         """The same tools with their functions wrapped: `wrap(name, function)`."""
-        return Toolset(
-            replace(entry, tool=replace(entry.tool, function=wrap(entry.tool.name, entry.tool.function)))
-            for entry in self._entries.values()
-        )
+        return self.changed(lambda tool: replace(tool, function=wrap(tool.name, tool.function)))
+
+    def changed(self, change: Callable[[Tool], Tool]) -> Toolset:
+        """The same tools, each as `change` returns it."""
+        return Toolset(replace(entry, tool=change(entry.tool)) for entry in self._entries.values())
 
     def dispatch(self, name: str, input: Mapping[str, Any]) -> Any:  # noqa: A002 - the API's own word
         """Execute one tool.  A coroutine function runs in an event loop of its own.

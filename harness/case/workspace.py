@@ -16,7 +16,7 @@ from harness.case.ids import is_device_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["WorkspaceFault", "checked_files", "fresh_directory", "workspace"]
+__all__ = ["WorkspaceFault", "checked_files", "fresh_directory", "lasting_workspace", "workspace"]
 
 MAX_COMPONENT = 255
 """Bytes of one component that the usual file systems take."""
@@ -63,13 +63,25 @@ def workspace(files: Mapping[str, bytes]) -> Iterator[Path]:
         files: bytes by path, as `checked_files` returned them.
     """
     with fresh_directory("workspace") as directory:
-        for name, content in files.items():
-            path = directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:  # x: nothing that is there already, a link least of all, is written through
-                file.write(content)
+        _fill(directory, files)
         with chdir(directory):
             yield directory
+
+
+@contextmanager
+def lasting_workspace(directory: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
+    """An existing directory that outlives the run, with these files, as the working directory."""
+    _fill(directory, files)
+    with chdir(directory):
+        yield directory
+
+
+def _fill(directory: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:  # x: nothing that is there already, a link least of all, is written through
+            file.write(content)
 
 
 def _check_path(name: str) -> None:

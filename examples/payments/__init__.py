@@ -1,0 +1,1 @@
+"""Tools that move money, one of which can be asked afterwards whether it did."""

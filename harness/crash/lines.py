@@ -1,0 +1,128 @@
+"""A sweep as styled lines: the matrix, what is broken and its story, what changed against the golden."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from harness.report.lines import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.crash.golden import Row
+    from harness.faults.sweep import Crash, Sweep
+    from harness.report.lines import Style
+
+__all__ = ["breach_lines", "change_lines", "matrix_lines", "reproducer"]
+
+_STORIES: Final = 2
+"""Histories that are told whole; the others are named."""
+
+_NAMED: Final = 12
+
+_MARKS: Final = {"same": ".", "unknown": "?", "not_tried": " "}
+
+
+def matrix_lines(sweep: Sweep) -> list[Line]:
+    """One line a turn: its points in order, `.` same, `?` unknown, `X` broken; and what they add up to."""
+    groups: dict[str, list[Crash]] = {}
+    for crash in sweep.crashes:
+        groups.setdefault(crash.kills[0].partition(".")[0], []).append(crash)
+    width = max(map(len, groups), default=0)
+    lines = []
+    for group, crashes in groups.items():
+        marks = "".join(_MARKS.get(crash.outcome, "X") for crash in crashes)
+        style: Style = "removed" if "X" in marks else "plain"
+        lines.append(Line(f"  {group:<{width}}  {marks}", style))
+    counts = Counter(crash.outcome for crash in (*sweep.crashes, *sweep.pairs))
+    total = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    lines.append(Line(f"  {len(sweep.crashes)} points{_pairs(sweep)}: {total}", "faint"))
+    left = sum(crash.left for crash in (*sweep.crashes, *sweep.pairs))
+    if left:
+        lines.append(Line(f"  {left} processes were left running by the loop or its tools, and were ended", "changed"))
+    return lines
+
+
+def _pairs(sweep: Sweep) -> str:
+    if not sweep.pairs:
+        return ""
+    if len(sweep.pairs) < sweep.all_pairs:
+        return f" and {len(sweep.pairs):,} of {sweep.all_pairs:,} pairs, drawn by the seed"
+    return f" and all {len(sweep.pairs):,} pairs"
+
+
+def breach_lines(case: str, sweep: Sweep) -> Iterator[Line]:
+    """What is broken, told for the first ones, with a command that does it again."""
+    if not any(".save" in point for point in sweep.points):
+        yield Line(
+            "the loop saved nothing: it must take `state_dir` and keep there what a resumed process needs", "title"
+        )
+        yield Line("")
+    told: set[str] = set()
+    others: list[Crash] = []
+    for crash in sweep.broken:
+        if crash.outcome in told or len(told) >= _STORIES:
+            others.append(crash)
+            continue
+        told.add(crash.outcome)
+        yield Line(f"killed at {', then at '.join(crash.kills)}", "title")
+        for breach in crash.breaches:
+            yield Line(f"  {breach.invariant}: {breach.message}", "removed")
+        for line in crash.story:
+            yield Line(f"  {line}", "changed" if "KILLED" in line else "plain")
+        if crash.output.strip():
+            yield Line("  the loop printed:", "faint")
+            for line in crash.output.strip().splitlines()[-15:]:
+                yield Line(f"    {line}", "faint")
+        yield Line(f"  again: {reproducer(case, crash)}", "faint")
+        yield Line("")
+    for crash in others[:_NAMED]:
+        yield Line(f"{crash.outcome:<16}  {', then '.join(crash.kills)}", "removed")
+    if len(others) > _NAMED:
+        yield Line(f"… and {len(others) - _NAMED} more", "removed")
+    if sweep.not_tried:
+        yield Line(f"{sweep.not_tried} points were not tried: enough lives had hung, or failed", "changed")
+
+
+def reproducer(case: str, crash: Crash) -> str:
+    """The command line that lives a history again, and the commit that it was found on."""
+    points = " ".join(f"--point {shlex.quote(point)}" for point in crash.kills[:1])
+    then = f" --then {shlex.quote(crash.kills[1])}" if len(crash.kills) > 1 else ""
+    commit = _commit()
+    return f"harness crash {shlex.quote(case)} {points}{then}" + (f"   # commit {commit}" if commit else "")
+
+
+@cache
+def _commit() -> str:
+    """The commit that is checked out, where there is one; a `+` when something is not committed."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+"],  # noqa: S607 (whichever git the user has)
+            capture_output=True, text=True, timeout=5, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def change_lines(golden: Sequence[Row], rows: Sequence[Row]) -> list[Line]:
+    """One line a point that is gone, new, or goes another way."""
+    before = {row.point: row for row in golden}
+    now = {row.point: row for row in rows}
+    lines = [Line(f"- {row.point}: {_shown(row)}", "removed") for point, row in before.items() if point not in now]
+    for point, row in now.items():
+        if point not in before:
+            lines.append(Line(f"+ {point}: {_shown(row)}", "added"))
+        elif before[point] != row:
+            lines.append(Line(f"~ {point}: {_shown(before[point])} → {_shown(row)}", "changed"))
+    return lines
+
+
+def _shown(row: Row) -> str:
+    ran = ", ".join(f"{tool} {count}×" for tool, count in row.executions.items())
+    return f"{row.outcome} ({ran or 'no writes'}, {row.turns} turns)"

@@ -1,0 +1,1 @@
+"""Fault injection: kill the real process at every point, resume it, and prove that nothing was lost or repeated."""

@@ -1,0 +1,182 @@
+"""One life of a loop: a child forked from a warm parent, bounded in time and output, and never let back in.
+
+Starting an interpreter and importing the SDK takes 1 to 3 s; a fork of a process that has done so takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TextIO
+
+from harness.faults.linux import die_with_parent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Death", "fork", "run_forked"]
+
+_MOST_OUTPUT: Final = 100_000
+"""Bytes of a life's output that are kept; a loop that floods its output is read on, and forgotten."""
+
+_FAULT: Final = 70
+"""Exit code of a child in which the harness itself failed (EX_SOFTWARE)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How a life ended.
+
+    Args:
+        code: its exit code, or None when a signal ended it.
+        signal: that signal, or None.
+        timed_out: it did not end within its limit and was killed from outside.
+        output: what it wrote to stdout and stderr, the first part of it.
+        seconds: how long it lived.
+    """
+
+    code: int | None
+    signal: int | None
+    timed_out: bool
+    output: str
+    seconds: float
+
+
+def fork() -> int:
+    """`os.fork`; from 3.12 on it warns when there are threads, which in a test session there may be.
+
+    They are not needed in the child, and those that the harness knows of (xdist's, the model server's) hold no lock
+    that the child takes.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def run_forked(work: Callable[[], None], *, limit: float) -> Death:
+    """Do `work` in a forked child and wait for its end.
+
+    Whatever happens in the child, it leaves by `os._exit`.  What it leaves running is not ended here: a process that a
+    tool has started outlives a real kill as well.
+
+    Args:
+        work: what the child does.
+        limit: seconds; then the child and its group are killed.
+    """
+    parent = os.getpid()
+    reading, writing = os.pipe()
+    began = time.monotonic()
+    child = fork()
+    if child == 0:
+        exit_code = _FAULT
+        try:
+            os.close(reading)
+            _settle_in(writing, parent)
+            work()
+            exit_code = 0
+        except BaseException:  # noqa: BLE001 (nothing may pass: above are the frames of the parent)
+            with contextlib.suppress(BaseException):
+                traceback.print_exc()
+        finally:
+            with contextlib.suppress(BaseException):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(exit_code)
+    os.close(writing)
+    output = bytearray()
+    try:
+        status, timed_out = _wait(child, reading, began + limit, output)
+    finally:
+        os.close(reading)
+    signaled = os.WIFSIGNALED(status)
+    code = None if signaled else os.WEXITSTATUS(status)
+    ended_by = os.WTERMSIG(status) if signaled else None
+    return Death(code, ended_by, timed_out, output.decode(errors="replace"), time.monotonic() - began)
+
+
+def _settle_in(output: int, parent: int) -> None:
+    """Cut the child loose from what belongs to its parent: group, streams, timers, handlers of signals."""
+    os.setpgid(0, 0)
+    die_with_parent(signal.SIGKILL, parent)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    faulthandler.cancel_dump_traceback_later()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(output)
+    # The parent's own objects may be captures that write elsewhere, and their buffers are the parent's.
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 (a descriptor, and it lives as long as the child)
+    sys.stdout = sys.__stdout__ = _stream(1)  # type: ignore[misc, assignment]
+    sys.stderr = sys.__stderr__ = _stream(2)  # type: ignore[misc, assignment]
+
+
+def _stream(descriptor: int) -> TextIO:
+    return open(descriptor, "w", buffering=1, errors="backslashreplace", closefd=False)
+
+
+def _wait(child: int, reading: int, until: float, output: bytearray) -> tuple[int, bool]:
+    """Read what comes until the child has ended; its status, and whether it had to be killed."""
+    os.set_blocking(reading, False)
+    handle = _handle_of(child)
+    poll = select.poll()
+    poll.register(reading, select.POLLIN)
+    if handle is not None:
+        poll.register(handle, select.POLLIN)
+    timed_out = False
+    try:
+        while True:
+            ready = dict(poll.poll(50 if handle is not None else 2))
+            if reading in ready and not _read(reading, output):
+                poll.unregister(reading)
+            # Also takes leave of orphans that came to us: to those who ask for them, a zombie is still alive.
+            for pid, status in _ended():
+                if pid == child:
+                    _read(reading, output)
+                    return status, timed_out
+            if not timed_out and time.monotonic() > until:
+                timed_out = True
+                for kill in (os.killpg, os.kill):
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        kill(child, signal.SIGKILL)
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _handle_of(pid: int) -> int | None:
+    """A descriptor that becomes readable when a process ends, where the system has such (Linux)."""
+    opened = getattr(os, "pidfd_open", None)
+    try:
+        return None if opened is None else opened(pid)
+    except OSError:
+        return None
+
+
+def _read(reading: int, output: bytearray) -> bool:
+    """Take what is there; False at its end."""
+    try:
+        chunk = os.read(reading, 1 << 16)
+    except BlockingIOError:
+        return True
+    output += chunk[: max(0, _MOST_OUTPUT - len(output))]
+    return bool(chunk)
+
+
+def _ended() -> list[tuple[int, int]]:
+    found = []
+    with contextlib.suppress(ChildProcessError):
+        while (one := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+            found.append(one)
+    return found

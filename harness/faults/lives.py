@@ -1,0 +1,102 @@
+"""Lives a history: killed here, killed there, then left alone; and one more life on the finished run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.faults.forked import run_forked
+from harness.faults.history import History, Life
+from harness.faults.journal import Ended, read_journal
+from harness.faults.linux import end_all_children
+from harness.faults.probe import Probe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from harness.faults.site import Site
+
+__all__ = ["Subject", "finish", "live", "live_and_die"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is killed.
+
+    Args:
+        live: one life, in a process of its own: begins or resumes the run under the probe, and says how it ended.
+        digest: of arguments and results, without what varies by run.
+        limit: seconds that one life may take.
+    """
+
+    live: Callable[[Probe], Ended]
+    digest: Callable[[object], str]
+    limit: float
+
+
+def live(
+    subject: Subject,
+    site: Site,
+    lives: Sequence[Life] = (),
+    kill_at: str | None = None,
+    reference: Sequence[str] = (),
+) -> Life:
+    """One more life, on what earlier ones left at a site.
+
+    Args:
+        subject: what lives.
+        site: where.
+        lives: those before.
+        kill_at: the point to die at, or None.
+        reference: the points that it passes when it is not killed.
+    """
+    number = len(lives) + 1
+    past = [(life.number, event) for life in lives for event in life.events]
+
+    def work() -> None:
+        os.environ["TMPDIR"] = str(site.temporary)  # what a killed life cannot remove goes with the site
+        tempfile.tempdir = None
+        probe = Probe(site, number, past, kill_at, subject.digest)
+        probe.arm()
+        probe.write(subject.live(probe))
+
+    death = run_forked(work, limit=subject.limit)
+    events = tuple(event for life, event in read_journal(site.journal, past) if life == number)
+    return Life(number, events, death, kill_at, tuple(reference))
+
+
+def live_and_die(
+    subject: Subject, site: Site, kills: Sequence[str], references: Sequence[Sequence[str]], kept: Path | None = None
+) -> History:
+    """A whole history on an empty site.
+
+    Args:
+        subject: what is killed.
+        site: where.
+        kills: the point at which each life is killed, one after another; then one lives on.
+        references: for each of them the points that it would pass.
+        kept: where to keep a copy of what the first kill left, for further histories that begin with it.
+    """
+    site.clear()
+    lives: list[Life] = []
+    for number, (kill_at, reference) in enumerate(zip(kills, references, strict=True), 1):
+        lives.append(live(subject, site, lives, kill_at, reference))
+        if number == 1 and kept is not None:
+            site.keep(kept)
+    return finish(subject, site, lives)
+
+
+def finish(subject: Subject, site: Site, lives: list[Life]) -> History:
+    """Let the run come to its end, look at the world, and resume it once more."""
+    if any(not life.killed for life in lives):
+        return History(tuple(lives), site.files(), left=end_all_children())
+    lives.append(live(subject, site, lives))
+    files, saved = site.files(), site.saved()
+    again = None
+    if lives[-1].ended is not None and not lives[-1].ended.error:
+        again = live(subject, site, lives)
+    after = site.saved()
+    return History(tuple(lives), files, again, (saved, after), end_all_children())
