@@ -133,11 +133,13 @@ def main() -> None:
     print(f"bare run, 6 turns                   {bare * 1000:8.2f} ms")
     print(f"fork and exit                       {fork * 1000:8.2f} ms")
     print(
-        f"one crash and resume                {crash * 1000:8.2f} ms   {crash / floor:.2f} x bare run + two forks, budget 2 x"
+        f"one crash and resume                {crash * 1000:8.2f} ms   "
+        f"{crash / floor:.2f} x bare run + two forks, budget 2 x"
     )
     print(f"  with the look at the finished run {took['whole'] * 1000:8.2f} ms")
     print(
-        f"two cold starts                     {cold * 1000:8.2f} ms   {cold / crash:.0f} x one crash and resume, budget 100 x"
+        f"two cold starts                     {cold * 1000:8.2f} ms   "
+        f"{cold / crash:.0f} x one crash and resume, budget 100 x"
     )
 
 
