@@ -131,8 +131,8 @@ BAD = {
     "an unknown key like no other": (
         MINIMAL + "zzz: 1\n",
         [
-            "4:1: unknown key 'zzz'; there are: description, agent, command, resume, prompt, tools, writes, workspace, model, "
-            "limits, compare, normalize, detail, faults, marks, tags, max_turns (at zzz)"
+            "4:1: unknown key 'zzz'; there are: description, agent, command, resume, prompt, tools, writes, workspace, "
+            "model, limits, compare, normalize, detail, faults, marks, tags, max_turns (at zzz)"
         ],
     ),
     "unknown keys inside": (

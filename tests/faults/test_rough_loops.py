@@ -117,6 +117,16 @@ def test_a_loop_that_leaves_by_itself_is_reported(swept: Callable[..., Sweep]) -
     ]
 
 
+def test_another_workspace_is_another_world(swept: Callable[..., Sweep]) -> None:
+    """Files that a resumed life leaves otherwise than the smooth run are named."""
+    notes = (
+        "open('log', 'a').write('begun\\n'); resumed and Path('stray').touch(); Path('gone').unlink(missing_ok=resumed)"
+    )
+    found = swept(loop(notes), CASE + "workspace: {gone: '', kept: ''}\n", points=("turn1.model.before",))
+    (message,) = (one.message for one in found.crashes[0].breaches if one.invariant == "world")
+    assert message == "the workspace is another one: file added: ['stray']; changed: ['log']"
+
+
 def test_a_life_that_does_not_come_to_its_point_is_a_failure(swept: Callable[..., Sweep]) -> None:
     """A run that goes another way each time cannot be swept in good faith."""
     once = loop(
