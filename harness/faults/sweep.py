@@ -209,8 +209,22 @@ def _ground() -> Iterator[Path]:
     """A directory for all sites, in memory where the system has such: no kill can tell, and a sync costs nothing."""
     memory = Path("/dev/shm")  # noqa: S108 (a directory of our own is made in it)
     place = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="harness-crash-", dir=place, ignore_cleanup_errors=True) as name:
+    _remove_strays(place or Path(tempfile.gettempdir()))
+    prefix = f"harness-crash-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
         yield Path(name).resolve()
+
+
+def _remove_strays(folder: Path) -> None:
+    """What sweeps have left that were themselves killed; their pids stand in the names."""
+    for stray in folder.glob("harness-crash-*-*"):
+        pid = stray.name.split("-")[2]
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            shutil.rmtree(stray, ignore_errors=True)
+        except (ValueError, PermissionError):
+            continue
 
 
 def _smooth(subject: Subject, plan: Plan, ground: Path) -> History:
