@@ -225,10 +225,11 @@ def test_init_makes_a_project_that_runs_and_keeps_what_is_there(mini_project: Mi
 
 
 def test_the_demo_finds_its_drift(mini_project: MiniProject) -> None:
-    """Nothing to configure, nothing left behind; a refund that is paid twice is what it shows."""
+    """Nothing to configure, nothing left behind; it shows a refund that is paid twice, and a mail sent twice."""
     outcome = mini_project.harness("demo")
     assert outcome.exit_code == 0
     assert "first: drift: 1 more write: `refund` (1 → 2)" in outcome.output
+    assert "killed at turn2.call1.send_email.after: executed_twice: `send_email`" in outcome.output
     assert outcome.changed == {}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import os
 import random
 import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,7 +23,7 @@ from harness.faults.story import story
 from harness.faults.workers import fan_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.faults.history import History, Life
     from harness.faults.journal import Ended
@@ -202,20 +204,27 @@ def resume_here(subject: Subject, point: str) -> Ended:
         return subject.live(Probe(site, 2, past, None, subject.digest))
 
 
-class _ground:  # noqa: N801 (used as a function)
+@contextmanager
+def _ground() -> Iterator[Path]:
     """A directory for all sites, in memory where the system has such: no kill can tell, and a sync costs nothing."""
+    memory = Path("/dev/shm")  # noqa: S108 (a directory of our own is made in it)
+    place = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+    _remove_strays(place or Path(tempfile.gettempdir()))
+    prefix = f"harness-crash-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
+        yield Path(name).resolve()
 
-    def __init__(self) -> None:
-        memory = Path("/dev/shm")  # noqa: S108 (a directory of our own is made in it)
-        self._held = tempfile.TemporaryDirectory(
-            prefix="harness-crash-", dir=memory if memory.is_dir() else None, ignore_cleanup_errors=True
-        )
 
-    def __enter__(self) -> Path:
-        return Path(self._held.__enter__()).resolve()
-
-    def __exit__(self, *exc: object) -> None:
-        self._held.__exit__(None, None, None)
+def _remove_strays(folder: Path) -> None:
+    """What sweeps have left that were themselves killed; their pids stand in the names."""
+    for stray in folder.glob("harness-crash-*-*"):
+        pid = stray.name.split("-")[2]
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            shutil.rmtree(stray, ignore_errors=True)
+        except (ValueError, PermissionError):
+            continue
 
 
 def _smooth(subject: Subject, plan: Plan, ground: Path) -> History:

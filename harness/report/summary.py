@@ -43,7 +43,10 @@ def summary_lines(results: Sequence[Mapping[str, str]], project: Project, *, upd
     counts = Counter(one["verdict"] for one in results)
     if counts:
         parts = ", ".join(f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status])
-        lines.append(Line(f"{len(results)} case{'s' * (len(results) != 1)}: {parts}"))
+        sweeps = sum(one["case"].endswith(".crash") for one in results)
+        cases = len(results) - sweeps
+        also = f" and {sweeps} crash sweep{'s' * (sweeps != 1)}" if sweeps else ""
+        lines.append(Line(f"{cases} case{'s' * (cases != 1)}{also}: {parts}"))
     store = GoldenStore.of(project)
     ordered = sorted(results, key=lambda one: (one["case"], one["verdict"]))
     if update and ordered:

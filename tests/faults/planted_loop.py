@@ -38,6 +38,7 @@ class Saved:
 
     def __init__(self, directory: Path, prompt: str) -> None:
         self.path = directory / "run.json"
+        self.draft = directory / "run.tmp"
         self.data: dict[str, Any] = {
             "run": uuid.uuid4().hex,
             "messages": [{"role": "user", "content": prompt}],
@@ -46,9 +47,12 @@ class Saved:
             "ledger": {},
             "finished": False,
         }
-        self.resumed = self.path.exists()
+        found = self.path
+        if BUG == "take a stray draft for the state" and self.draft.exists():
+            found = self.draft
+        self.resumed = found.exists()
         if self.resumed:
-            self.data = json.loads(self.path.read_text())
+            self.data = json.loads(found.read_text())
             self.on_resume()
 
     def on_resume(self) -> None:
@@ -78,9 +82,8 @@ class Saved:
         if BUG == "write the checkpoint in place":
             self.path.write_text(text)
             return
-        draft = self.path.with_suffix(".tmp")
-        draft.write_text(text)
-        draft.replace(self.path)
+        self.draft.write_text(text)
+        self.draft.replace(self.path)
 
 
 def run(

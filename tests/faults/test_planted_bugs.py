@@ -20,6 +20,7 @@ BUGS = {
     "count tokens from zero": "counters",
     "save before the result is appended": "executed_twice",
     "write the checkpoint in place": "unreadable",
+    "take a stray draft for the state": "unreadable",
     "record completion before execution": "made_up",
     "record no intent": "executed_twice",
     "say unknown for calls that never started": "needless_unknown",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +119,16 @@ def test_a_loop_that_leaves_by_itself_is_reported(swept: Callable[..., Sweep]) -
     ]
 
 
+def test_another_workspace_is_another_world(swept: Callable[..., Sweep]) -> None:
+    """Files that a resumed life leaves otherwise than the smooth run are named."""
+    notes = (
+        "open('log', 'a').write('begun\\n'); resumed and Path('stray').touch(); Path('gone').unlink(missing_ok=resumed)"
+    )
+    found = swept(loop(notes), CASE + "workspace: {gone: '', kept: ''}\n", points=("turn1.model.before",))
+    (message,) = (one.message for one in found.crashes[0].breaches if one.invariant == "world")
+    assert message == "the workspace is another one: file added: ['stray']; changed: ['log']"
+
+
 def test_a_life_that_does_not_come_to_its_point_is_a_failure(swept: Callable[..., Sweep]) -> None:
     """A run that goes another way each time cannot be swept in good faith."""
     once = loop(
@@ -130,14 +142,21 @@ def test_a_life_that_does_not_come_to_its_point_is_a_failure(swept: Callable[...
 
 
 def test_nothing_is_left_behind(subject: Callable[..., object], tmp_path: Path) -> None:
-    """No process, no lock, no temporary file, no change of this process's own directory, environment or signals."""
-    before = {name: sorted(Path(name).glob("harness-crash-*")) for name in ("/dev/shm", "/tmp")}
+    """No process, no lock, no temporary file, no change of this process's directory or environment; and what a sweep
+    has left that was killed itself is removed by the next one.
+    """
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    place = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
+    stray = place / f"harness-crash-{ended.pid}-killed"
+    stray.mkdir()
     directory, environment = Path.cwd(), dict(os.environ)
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     own = children.read_text() if children.exists() else ""
     leaves = loop("import tempfile; tempfile.mkdtemp(); tempfile.NamedTemporaryFile(delete=False)")
     found = sweep(subject(leaves, CASE), Plan(points=("turn1.*",)))  # type: ignore[arg-type]
     assert len(found.crashes) == 4
-    assert {name: sorted(Path(name).glob("harness-crash-*")) for name in before} == before
+    assert sorted(place.glob(f"harness-crash-{os.getpid()}-*")) == []
+    assert not stray.exists()
     assert (Path.cwd(), dict(os.environ)) == (directory, environment)
     assert (children.read_text() if children.exists() else "") == own
