@@ -130,7 +130,7 @@ class GoldenError(HarnessError):
     """A golden trace cannot be used.
 
     `kind` is one of `missing`, `unreadable`, `not_json`, `conflict`, `older`, `newer`, `edited`, `foreign`,
-    `wrong_key`, `invalid`, `unwritable`, `collision`.
+    `wrong_key`, `unkeyed`, `invalid`, `unwritable`, `collision`.
     """
 
     def __init__(self, message: str, kind: str) -> None:

@@ -207,8 +207,12 @@ class GoldenStore:
         if trace.digest_key == self.fingerprint:
             return
         if trace.digest_key is None:
-            reason = f"its digests are not keyed, but {DIGEST_KEY_VARIABLE} is set"
-        elif self.fingerprint is None:
+            raise GoldenError(
+                f"{source} cannot be compared: its digests are not keyed, but {DIGEST_KEY_VARIABLE} is set; to use the "
+                "key from now on, accept a new run of every case: pytest --update-golden",
+                "unkeyed",
+            )
+        if self.fingerprint is None:
             reason = f"its digests are keyed (key {trace.digest_key}), but {DIGEST_KEY_VARIABLE} is not set"
         else:
             reason = f"its digests are keyed with {trace.digest_key}, but {DIGEST_KEY_VARIABLE} is {self.fingerprint}"

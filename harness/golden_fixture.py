@@ -10,12 +10,12 @@ from harness.drift import compare as compare_traces
 from harness.errors import CaseError, GoldenError, PolicyError
 from harness.policy import Policy
 from harness.recorder import Recorder
+from harness.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harness.gate import Gate, Verdict
-    from harness.trace import Trace
 
 __all__ = ["GoldenTrace"]
 
@@ -59,10 +59,16 @@ class GoldenTrace:
         Raises:
             AssertionError: the run drifted, or has no golden yet.
             PolicyError: the policy is wrong.
+            TypeError: it is neither a recorder nor a trace.
             ValueError: the recorder was given no case, or one that cannot have this golden.
         """
         __tracebackhide__ = True  # the test's own line is where the fault is
+        if not isinstance(recorded, Recorder | Trace):
+            raise TypeError(f"golden_trace takes a Recorder or a Trace, not {recorded!r}")
         trace = recorded.trace() if isinstance(recorded, Recorder) else recorded
+        if not trace.calls and not trace.turns:
+            nothing = "nothing was recorded: neither an instrumented call nor an answer of the model"
+            trace = dataclasses.replace(trace, problems=(*trace.problems, nothing))
         complaint = self._complaint(trace.case)
         if complaint:
             raise ValueError(complaint)

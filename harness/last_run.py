@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from harness.project import Project
 
-__all__ = ["unverified", "write_last_run"]
+__all__ = ["forget_last_run", "unverified", "write_last_run"]
 
 _NAME: Final = "last_run.json"
 
@@ -34,6 +34,12 @@ def write_last_run(project: Project, verdicts: Mapping[str, str]) -> None:
         if not ignore.exists():
             write_atomically(ignore, b"*\n")
         write_atomically(project.artifacts / _NAME, json.dumps({"cases": cases}, indent=1).encode())
+
+
+def forget_last_run(project: Project) -> None:
+    """A run begins: what an earlier one covered is no longer what the last one did."""
+    with contextlib.suppress(OSError):
+        (project.artifacts / _NAME).unlink(missing_ok=True)
 
 
 def unverified(project: Project) -> list[str]:

@@ -247,6 +247,14 @@ class _Reporter:
             self._results = SessionResults(_project_or_root(self.config), self.config.rootpath, update=update)
         return self._results
 
+    def pytest_sessionstart(self) -> None:
+        """What an earlier run covered is no longer what the last one did, however this one ends."""
+        project = self.config.stash[PROJECT]
+        if project is not None and not self.config.getoption("collectonly"):
+            from harness.last_run import forget_last_run
+
+            forget_last_run(project)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Read what a test published; under xdist the reports of all workers come by here."""
         if self.config.stash[PROJECT] or any(str(name).startswith("harness.") for name, _ in report.user_properties):

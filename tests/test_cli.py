@@ -120,6 +120,27 @@ def test_broken_files_are_bad_input_and_the_others_still_run(project: MiniProjec
     assert outcome.output.splitlines()[-1] == "3 cases: 2 same as golden, 1 with a broken case file"
 
 
+@pytest.mark.parametrize("where", ["loop", "tool", "import"])
+def test_a_loop_that_exits_does_not_end_the_gate(project: MiniProject, where: str) -> None:
+    """`sys.exit(0)` in a loop, in a tool or at import fails its case, and the other cases still run."""
+    project.harness("run", "--update-golden")
+    body = {
+        "loop": "def run(prompt, client):\n    sys.exit(0)\n",
+        "import": "sys.exit(0)\n",
+        "tool": "from loop import run\ndef look(at):\n    sys.exit(0)\nTOOLS = {'look': look}\n",
+    }[where]
+    project.write({"exits.py": "import sys\n" + body})
+    case = CASE.replace("loop:run", "exits:run")
+    if where == "tool":
+        tools = case.index("    tools:"), case.index("    model:")
+        case = case[: tools[0]] + "    tools: exits:TOOLS\n" + case[tools[1] :]
+    project.write({"cases/a.yaml": case})
+    outcome = project.harness("run", "-v")
+    assert outcome.exit_code == 1
+    assert outcome.output.splitlines()[0].startswith("a: the loop raised SystemExit at exits.py:")
+    assert "same      notes/one\nsame      two\n" in outcome.output
+
+
 def test_two_files_for_one_id_are_bad_input(project: MiniProject) -> None:
     """They would share one golden; neither runs until one of them has another name."""
     project.write({"cases/two.yml": CASE})
@@ -148,7 +169,7 @@ def test_too_few_cases_fail(mini_project: MiniProject) -> None:
     outcome = mini_project.harness("run")
     assert (outcome.exit_code, outcome.output) == (
         1,
-        "0 cases ran in cases, at least 1 are wanted (--min-cases)\n",
+        "0 cases ran in cases, at least 1 are wanted (--min-cases); to set up cases: harness init\n",
     )
 
 

@@ -15,7 +15,7 @@ from harness.case.loops import bind, call, parameters
 from harness.case.offline import REAL_API, offline
 from harness.case.references import load_callable
 from harness.case.tools import Toolset, load_tools, stub_tools
-from harness.case.verdict import error_line, fault_lines, limit_lines, unfinished
+from harness.case.verdict import error_line, fault_lines, limit_lines, unfinished, unknown_tools
 from harness.case.workspace import fresh_directory, lasting_workspace, workspace
 from harness.errors import HarnessError, LoopError, PolicyError, ToolError
 from harness.normalize import Normalizer, digest_key
@@ -180,7 +180,8 @@ class _Session:
             way = "through ANTHROPIC_BASE_URL" if self.serves else "with the client that it was given"
             return [f"nothing was recorded: the loop made no model request {way}"]
         line = unfinished(self.script, *self.last) if self.last else None
-        return [line] if line else []
+        known = {*trace.context.tools, *(call.tool for call in trace.calls)}
+        return [line] if line else unknown_tools(self.case, known)
 
     def _offers(self) -> dict[str, Callable[[], Any]]:
         """Everything that a loop may name, made when it is named."""

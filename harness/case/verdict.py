@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,14 +13,15 @@ from harness.model.steps import Answer
 from harness.model.walk import locate, place_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from harness.case.load import Case
     from harness.case.schema import Limits
     from harness.model.local import ModelFault
     from harness.model.script import Script
     from harness.trace import Trace
 
-__all__ = ["error_line", "fault_lines", "limit_lines", "unfinished"]
+__all__ = ["error_line", "fault_lines", "limit_lines", "unfinished", "unknown_tools"]
 
 MOST_FAULTS: Final = 5
 MOST_CHARACTERS: Final = 400
@@ -77,6 +79,20 @@ def unfinished(script: Script, request: Mapping[str, Any], message: Mapping[str,
     calls = ", ".join(call["name"] for call in left.calls)
     what = f"calls {calls}" if calls else "says more"
     return f"the loop stopped while the script had more: {place_name(left.path)}, which {what}, was never asked for"
+
+
+def unknown_tools(case: Case, known: Collection[str]) -> list[str]:
+    """Tools that the case names and its run never knew: a typo relaxes nothing, or counts a write as a read."""
+    named = [("writes", name) for name in sorted(case.writes or ())]
+    for facet, policy in sorted(case.policy().facets.items()):
+        named += [(f"compare: {facet}", name.partition(".")[0]) for name in sorted(policy.ignored)]
+    lines = []
+    for where, name in dict.fromkeys(named):
+        if known and name not in known:
+            near = get_close_matches(name, sorted(known), 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(sorted(known))}"
+            lines.append(f"`{where}` names the tool `{name}`, which this run was not offered; {hint}")
+    return lines
 
 
 def _one_line(text: str) -> str:

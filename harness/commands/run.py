@@ -109,7 +109,10 @@ def _run(
     for case in not_run:
         click.echo(f"not run: {case}")
     if len(results) < min_cases:
-        click.echo(f"{len(results)} cases ran in {_shown(project)}, at least {min_cases} are wanted (--min-cases)")
+        hint = "" if files else "; to set up cases: harness init"
+        click.echo(
+            f"{len(results)} cases ran in {_shown(project)}, at least {min_cases} are wanted (--min-cases){hint}"
+        )
         return 1
     return 2 if broken else 1 if failed or not_run else 0
 
@@ -133,14 +136,21 @@ def _judge(
     from harness.case.ids import shown_path
     from harness.case.load import load_case
     from harness.case.run import run_case
+    from harness.case.verdict import error_line
     from harness.errors import CaseError
+    from harness.gate import Verdict
 
     if collision:
         raise CaseError(shown_path(path), [collision])
     case = load_case(path, project.cases)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        run = run_case(case, project)
+        try:
+            run = run_case(case, project)
+        except SystemExit as error:
+            # What ends a process must not end the gate, least of all with the exit code 0.
+            verdict = Verdict(case.id, "failed", error_line(error, project.root))
+            return verdict, error, printed.getvalue()
     return gate.judge(run.trace, case.policy(gate.policy)), run.error, printed.getvalue()
 
 

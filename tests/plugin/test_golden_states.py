@@ -113,15 +113,6 @@ STATES = {
         "with: harness accept refund",
         "",
     ),
-    "without the key in use": State(
-        lambda project: None,
-        f"{GOLDEN} cannot be compared: its digests are not keyed, but HARNESS_DIGEST_KEY is set; "
-        "set the key it was made with",
-        f"kept      {GOLDEN}  {GOLDEN} cannot be compared: its digests are not keyed, but HARNESS_DIGEST_KEY is set; "
-        "set the key it was made with",
-        env={"HARNESS_DIGEST_KEY": "k"},
-        is_ours=False,
-    ),
 }
 
 
@@ -155,6 +146,18 @@ def test_an_update_replaces_what_is_ours_to_replace(accepted: MiniProject, state
     else:
         assert outcome.exit_code == 0
         assert accepted.read(GOLDEN) == before
+
+
+def test_a_key_is_adopted_by_accepting_anew(accepted: MiniProject) -> None:
+    """Goldens without a key cannot be compared under one; an update renews them, and the next run is green."""
+    key = {"HARNESS_DIGEST_KEY": "k"}
+    assert accepted.pytest(env=key).section("case refund")[0] == (
+        f"{GOLDEN} cannot be compared: its digests are not keyed, but HARNESS_DIGEST_KEY is set; to use the key from "
+        "now on, accept a new run of every case: pytest --update-golden"
+    )
+    assert accepted.pytest("--update-golden", env=key).exit_code == 0
+    assert json.loads(accepted.read(GOLDEN))["digest_key"]
+    assert accepted.pytest(env=key).exit_code == 0
 
 
 def test_a_golden_of_another_key_names_both_keys(shop: MiniProject) -> None:
