@@ -13,7 +13,7 @@ from harness.errors import HarnessError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: Final = ("accept", "check", "crash", "demo", "init", "prune", "run", "schema", "show", "state")
+COMMANDS: Final = ("accept", "audit", "check", "crash", "demo", "init", "prune", "run", "schema", "show", "state")
 
 _HELP: Final = """\
 Trajectory regression tests for tool-using agents.

@@ -200,7 +200,9 @@ def test_no_switch_of_the_interpreter_changes_a_verdict(library: MiniProject, ho
             from harness import Recorder
 
             def test_it(golden_trace):
-                golden_trace(Recorder(case="never accepted"[:5]))
+                recorder = Recorder(case="never accepted"[:5])
+                recorder.instrument(lambda name, tool_input: None)("look", {})
+                golden_trace(recorder)
             """
     })  # fmt: skip
     outcome = library.run(sys.executable, *how, "cases/shelf0", "test_it.py")
