@@ -23,6 +23,9 @@ def write_file(path: str, content: str) -> str:
 
 CONTRACT = [tool(effect="idempotent")(write_file)]
 
+# A contract that lets an empty text pass: nothing stands between the tool and the file.
+TOOLS = [tool(effect="idempotent", allow_empty=["content"])(write_file)]
+
 DEFINITIONS = [one.definition() for one in CONTRACT]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -78,13 +80,20 @@ def run_case(case: Case, project: Project, probe: Probe | None = None) -> Run:
         address = endpoint()
         blocked = stack.enter_context(offline(address.url))
         # The loop is imported under the guard: its module may build a client, or call somebody, when it is imported.
-        loop = _loop(case, project, resuming=probe is not None and probe.resuming)
+        resuming = probe is not None and probe.resuming
+        stale = _imported_elsewhere(case)
+        loop = _loop(case, project, resuming=resuming)
         toolset = _tools(case, project, probe)
         directory = None
         if case.workspace is not None:
             directory = stack.enter_context(_workspace(case.workspace, probe))
         session = _Session(case, script, project, toolset, directory, stack, probe)
         binding = session.bind(loop)
+        if session.serves and stale:
+            # A test has imported the module before, and a client that it made then would talk to the real API.
+            importlib.reload(sys.modules[stale])
+            loop = _loop(case, project, resuming=resuming)
+            binding = session.bind(loop)
         if session.serves:
             stack.enter_context(address.serving(session.model))
         else:
@@ -306,6 +315,17 @@ def _workspace(files: Mapping[str, bytes], probe: Probe | None) -> AbstractConte
     if probe is None:
         return workspace(files)
     return lasting_workspace(probe.workspace, {} if probe.resuming else files)
+
+
+_imported_here: set[str] = set()
+
+
+def _imported_elsewhere(case: Case) -> str | None:
+    """The loop's module, if somebody else than a case has imported it in this process."""
+    name = (case.agent or "").partition(":")[0]
+    elsewhere = name in sys.modules and name not in _imported_here
+    _imported_here.add(name)
+    return name if elsewhere else None
 
 
 def _loop(case: Case, project: Project, *, resuming: bool) -> Callable[..., Any]:

@@ -238,3 +238,34 @@ def test_names_from_outside_cannot_write_on_the_terminal(shop: MiniProject) -> N
     assert outcome.section("case refund")[0] == "the loop raised ValueError at loop.py:8"
     assert outcome.section("case refund")[5] == r"      2  read_policy(name=\x1b[2J⏎PASSED \u202ex)"
     assert outcome.section("case refund")[-1] == r"ValueError: \x1b[31m red \ud800"
+
+
+def test_a_loop_with_its_own_client_may_have_been_imported_by_a_test(mini_project: MiniProject) -> None:
+    """A unit test that imports the module first must not leave the case with a client for the real API."""
+    mini_project.write({
+        "own.py": """\
+            import anthropic
+
+            client = anthropic.Anthropic()
+
+            def main(prompt):
+                messages = [{"role": "user", "content": prompt}]
+                return client.messages.create(model="m", max_tokens=9, messages=messages).content[0].text
+            """,
+        "test_own.py": """\
+            from own import main
+
+            def test_main():
+                assert main
+            """,
+        "cases/own.yaml": """\
+            agent: own:main
+            prompt: Go.
+            model: {name: m, script: [{say: Done.}]}
+            """,
+        "pytest.ini": "[pytest]\npythonpath = .\n",
+    })  # fmt: skip
+    key = {"ANTHROPIC_API_KEY": "not-a-real-key"}
+    assert mini_project.pytest_apart("--update-golden", env=key).exit_code == 0
+    outcome = mini_project.pytest_apart(env=key)
+    assert (outcome.exit_code, outcome.summary) == (0, ["1 case: 1 same as golden"])
