@@ -52,6 +52,7 @@ class SqliteStore:
         self._database: sqlite3.Connection | None = None
         self._epoch = 0
         self._claimed = False
+        self._files: list[tuple[int, int] | None] | None = None
 
     def load(self) -> State | None:
         """Take the lock and read the run; `None` when there is none.  Nothing is written to an existing file.
@@ -129,16 +130,38 @@ class SqliteStore:
         with self._mutex:
             database = self._open()
             try:
+                self._check_files()
                 database.execute("BEGIN IMMEDIATE")
                 self._claim(database)
                 _write(database, change)
                 database.execute("COMMIT")
+                self._check_files()
             except BaseException as error:
                 _roll_back(database)
                 if isinstance(error, sqlite3.Error):
                     raise trouble("write", self._path, error) from error
                 raise
             self._claimed = True
+
+    def _check_files(self) -> None:
+        """Make sure that what SQLite writes to still has a name: a file that was removed takes every commit, and no
+        process will ever read it.  The log is removed by another program that closes the file when our locks on it are
+        gone, which they are as soon as anything in this process has opened and closed it (POSIX).
+        """
+        found: list[tuple[int, int] | None] = []
+        for path in (self._path, self._path.with_name(f"{self.FILE_NAME}-wal")):
+            try:
+                stat = path.stat()
+                found.append((stat.st_dev, stat.st_ino))
+            except FileNotFoundError:
+                found.append(None)
+        if self._files is None and None not in found:
+            self._files = found
+        elif self._files is not None and found != self._files:
+            raise StateError(
+                f"{str(self._path)!r} or its log was removed or replaced while this process was running on it",
+                kind="fenced",
+            )
 
     def _open(self) -> sqlite3.Connection:
         if self._database is None:
