@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.power.disk import SECTOR, Disk, Remains
@@ -79,6 +79,7 @@ def replay(log: list[Operation]) -> dict[str, bytes]:
     return files
 
 
+@settings(max_examples=60)
 @given(histories())
 def test_without_loss_it_is_the_log_replayed(log: list[Operation]) -> None:
     """What a running program sees is what it wrote, and the power may always go after all of it arrived."""
@@ -87,6 +88,7 @@ def test_without_loss_it_is_the_log_replayed(log: list[Operation]) -> None:
     assert disk.now() in list(disk.after_power_loss(bound=16, sample=2))
 
 
+@settings(max_examples=60)
 @given(histories(), st.integers(0, 99))
 def test_what_was_synced_with_its_folders_is_all_there_is(log: list[Operation], seed: int) -> None:
     """When everything was synced, files and folders, one state is left, and it is the whole."""
@@ -97,6 +99,7 @@ def test_what_was_synced_with_its_folders_is_all_there_is(log: list[Operation], 
     assert list(disk.after_power_loss(sample=4, seed=seed)) == [everything]
 
 
+@settings(max_examples=60)
 @given(histories(), histories(), st.integers(0, 99))
 def test_what_was_synced_stays_whatever_happens_beside_it(
     before: list[Operation], after: list[Operation], seed: int
@@ -113,6 +116,7 @@ def test_what_was_synced_stays_whatever_happens_beside_it(
         assert found.files["kept"] == b"\0\0\0safe"
 
 
+@settings(max_examples=60)
 @given(histories(), st.integers(0, 99))
 def test_nothing_is_found_that_was_never_written(log: list[Operation], seed: int) -> None:
     """Each byte that is found was written at that place of some file, or is zero."""
@@ -127,6 +131,7 @@ def test_nothing_is_found_that_was_never_written(log: list[Operation], seed: int
             assert all(byte in written.get(at, {0}) for at, byte in enumerate(content))
 
 
+@settings(max_examples=60)
 @given(histories())
 def test_all_states_are_tried_when_there_are_few(log: list[Operation]) -> None:
     """Below the bound, raising it changes nothing, and no more states are found than are counted."""
