@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.agent.disk import cannot, sync_directory
+from harness.agent.disk import cannot, make_directory, sync_directory
 from harness.agent.lock import StateLock
 from harness.agent.sqlite_format import TABLES, check_header, connect, trouble
 from harness.agent.sqlite_rows import read_rows, to_text
@@ -61,7 +61,7 @@ class SqliteStore:
             StateError: See its kinds; the file is as it was.
         """
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            make_directory(self._directory)
         except OSError as error:
             raise cannot("make", self._directory, error) from error
         self._lock.acquire()
