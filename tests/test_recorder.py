@@ -505,6 +505,25 @@ def test_threads_have_the_same_trace() -> None:
     assert calls(recorder) == EXPECTED[:2]
 
 
+def test_agents_that_share_a_recorder_keep_their_calls_apart() -> None:
+    """Two agents answer their responses in any order; no call of one becomes a parallel call of the other."""
+    recorder = Recorder()
+    dispatch = recorder.instrument(lambda name, tool_input: "ok")
+    for number in range(2):
+        recorder.exchange(
+            {"messages": [{"role": "user", "content": "Go."}]},
+            message(tool_use("search", 2 * number, q=number), tool_use("read", 2 * number + 1, q=number)),
+        )
+    for number, tool in ((0, "search"), (1, "search"), (1, "read"), (0, "read")):
+        dispatch(tool, {"q": number})
+    assert [(call.turn, call.tool) for call in recorder.trace().calls] == [
+        (1, "search"),
+        (1, "read"),
+        (2, "search"),
+        (2, "read"),
+    ]
+
+
 def test_without_a_dispatcher_the_calls_come_from_the_wire() -> None:
     """A loop whose tools nobody can wrap is recorded by the results that it sends back."""
     recorder = Recorder(writes={"mail"})
