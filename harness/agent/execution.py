@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.agent.contract import Confirmed
 from harness.agent.effects import Outcome
+from harness.agent.live_calls import begin, end
 from harness.agent.processes import CURRENT_CALL, RunningCall, end_groups
 from harness.agent.results import ToolResult, error_result, result_of
 
@@ -34,8 +35,9 @@ class Hands:
     and connections live on from call to call.
     """
 
-    def __init__(self, record: Callable[[str, OwnProcess], None]) -> None:
+    def __init__(self, record: Callable[[str, OwnProcess], None], run_id: str) -> None:
         self._record = record
+        self._run_id = run_id
         self._inline: Launch | None = None
         self._running: dict[str, tuple[Launch, RunningCall, float | None]] = {}
         self._ended: queue.SimpleQueue[tuple[str, ToolResult | BaseException]] = queue.SimpleQueue()
@@ -52,6 +54,7 @@ class Hands:
             return
         context = contextvars.copy_context()
         context.run(CURRENT_CALL.set, running)
+        begin(self._run_id, call.tool_use_id)
         if tool.is_async:
             coroutine = perform_async(launch)
             context.run(
@@ -127,6 +130,7 @@ class Hands:
             outcome: ToolResult | BaseException = self._call(launch)
         except BaseException as fault:  # noqa: BLE001 (raised again by `collect`, in the thread that waits for it)
             outcome = fault
+        end(self._run_id, launch.call.tool_use_id)
         self._ended.put((launch.call.tool_use_id, outcome))
 
     async def _reporting(self, coroutine: Coroutine[Any, Any, ToolResult], tool_use_id: str) -> None:
@@ -134,6 +138,9 @@ class Hands:
             outcome: ToolResult | BaseException = await coroutine
         except BaseException as fault:  # noqa: BLE001 (as above)
             outcome = fault
+        # A coroutine that was cancelled may leave a thread or a shielded task at work, where nobody sees it end.
+        if not isinstance(outcome, asyncio.CancelledError):
+            end(self._run_id, tool_use_id)
         self._ended.put((tool_use_id, outcome))
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
