@@ -635,6 +635,63 @@ class TestAsync:
         ((content, _),) = results(result.messages)
         assert "execution status unknown" in content
 
+    def test_the_loops_own_signal_handlers_survive_a_run(self) -> None:
+        """A service that has told asyncio what to do at SIGTERM still does it after a run, and hears it once."""
+        heard = []
+
+        async def service() -> None:
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGTERM, heard.append, "mine")
+            try:
+                client = async_client(LocalModel(Script.parse([DONE])))
+                await arun("x", client=client, model="m")
+                signal.raise_signal(signal.SIGTERM)
+                await asyncio.sleep(0.05)
+            finally:
+                loop.remove_signal_handler(signal.SIGTERM)
+
+        asyncio.run(service())
+        assert heard == ["mine"]
+
+    def test_a_signal_stops_every_run_of_the_loop(self) -> None:
+        """Two runs that end in the order in which they began: both hear it, and the handlers are given back."""
+        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        begun = []
+
+        @tool(effect="read_only")
+        async def wait(seconds: float) -> None:
+            begun.append(seconds)
+            if len(begun) == 2:
+                signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(seconds)
+
+        async def interrupted(seconds: float) -> str:
+            client = async_client(LocalModel(Script.parse([{"call": {"wait": {"seconds": seconds}}}, DONE])))
+            with pytest.raises(RunInterrupted) as caught:
+                await arun("x", client=client, model="m", toolset=[wait])
+            return str(caught.value)
+
+        async def both() -> list[str]:
+            return await asyncio.gather(interrupted(0.1), interrupted(0.2))
+
+        assert [words.partition(".")[0] for words in asyncio.run(both())] == ["SIGTERM: stopped after turn 1"] * 2
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+    def test_a_handler_set_during_a_run_stays(self) -> None:
+        """What somebody sets while a run listens is theirs, and not undone at its end."""
+        mine = lambda number, frame: None  # noqa: E731 (a handler with an identity)
+
+        @tool(effect="read_only")
+        async def settle() -> None:
+            signal.signal(signal.SIGTERM, mine)
+
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            self.arun([{"call": {"settle": {}}}, DONE], toolset=[settle])
+            assert signal.getsignal(signal.SIGTERM) is mine
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
     def test_the_sdks_async_function_tools_run(self) -> None:
         """`@beta_async_tool` needs nothing but its effect."""
 
