@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.agent.effects import Outcome
-from harness.agent.execution import finding_of, perform_async, result_or_error
+from harness.agent.execution import being_cancelled, finding_of, perform_async, result_or_error
 from harness.agent.live_calls import begin, end
 from harness.agent.processes import CURRENT_CALL, RunningCall, end_groups
 from harness.agent.results import ToolResult, error_result
@@ -76,7 +76,9 @@ class AsyncHands:
             else:
                 answer = await in_thread(lambda: probe(**verify.arguments) if probe else None)
                 answer = await answer if inspect.isawaitable(answer) else answer
-        except Exception:  # noqa: BLE001 (a probe that fails has found nothing out)
+        except (Exception, asyncio.CancelledError) as error:  # a probe that fails has found nothing out
+            if being_cancelled(error):
+                raise
             return None
         return finding_of(lambda: answer, verify)
 
@@ -103,7 +105,9 @@ class AsyncHands:
         try:
             value = await in_thread(body)
             value = await self._awaited(value, launch) if inspect.isawaitable(value) else value
-        except Exception as error:  # noqa: BLE001 (a tool's exception becomes is_error, whatever it is)
+        except (Exception, asyncio.CancelledError) as error:  # a tool's exception becomes is_error
+            if being_cancelled(error):
+                raise
             return error_result(error, limit=limit)
         return result_or_error(value, limit)
 
@@ -112,10 +116,10 @@ class AsyncHands:
         begin(*name)
         try:
             result = await value
-        except asyncio.CancelledError:
-            raise  # without `end`: it may leave a thread or a shielded task at work, where nobody sees it end
-        except BaseException:
-            end(*name)
+        except BaseException as error:
+            # One that was cancelled may leave a thread or a shielded task at work, where nobody sees it end.
+            if not being_cancelled(error):
+                end(*name)
             raise
         end(*name)
         return result

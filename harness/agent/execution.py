@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.agent.effects import Launch, Verify
     from harness.agent.state import OwnProcess
 
-__all__ = ["Hands", "finding_of", "perform_async", "result_or_error"]
+__all__ = ["Hands", "being_cancelled", "finding_of", "perform_async", "result_or_error"]
 
 
 class Hands:
@@ -121,7 +121,7 @@ class Hands:
             value = launch.tool.function(**launch.arguments)
             if inspect.isawaitable(value):  # a wrapper that does not look asynchronous
                 value = asyncio.run_coroutine_threadsafe(_await(value), self._event_loop()).result()
-        except Exception as error:  # noqa: BLE001 (a tool's exception becomes is_error, whatever it is)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (a tool's exception becomes is_error)
             return error_result(error, limit=limit)
         return result_or_error(value, limit)
 
@@ -173,7 +173,7 @@ def finding_of(verify: Callable[[], Any], effect: Verify) -> bool | ToolResult |
     """What a tool's `verify` found; one that fails, or answers anything else, cannot say."""
     try:
         answer = verify()
-    except Exception:  # noqa: BLE001 (a probe that fails has found nothing out)
+    except (Exception, asyncio.CancelledError):  # noqa: BLE001 (a probe that fails has found nothing out)
         return None
     if isinstance(answer, Confirmed):
         return result_or_error(answer.result, effect.tool.max_result_chars)
@@ -185,9 +185,17 @@ async def perform_async(launch: Launch) -> ToolResult:
     limit = launch.tool.max_result_chars
     try:
         value = await launch.tool.function(**launch.arguments)
-    except Exception as error:  # noqa: BLE001 (as above)
+    except (Exception, asyncio.CancelledError) as error:  # as above
+        if being_cancelled(error):
+            raise
         return error_result(error, limit=limit)
     return result_or_error(value, limit)
+
+
+def being_cancelled(error: BaseException) -> bool:
+    """Whether the current task is what was cancelled, and not something that it had awaited."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 async def _await(value: Any) -> Any:

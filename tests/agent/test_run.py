@@ -635,6 +635,29 @@ class TestAsync:
         ((content, _),) = results(result.messages)
         assert "execution status unknown" in content
 
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_a_task_that_a_tool_cancelled_is_its_own_affair(self, play: Any, asynchronous: bool) -> None:
+        """A tool that awaits what was cancelled has failed; nobody has cancelled the run."""
+
+        @tool
+        async def send_email(to: str) -> None:
+            inner = asyncio.create_task(asyncio.sleep(5))
+            await asyncio.sleep(0)
+            inner.cancel()
+            await inner
+
+        @tool(effect="read_only")
+        def read_file(path: str) -> None:
+            raise asyncio.CancelledError(path)
+
+        script, tools = [MAIL, READ, DONE], [send_email, read_file]
+        result = self.arun(script, toolset=tools) if asynchronous else play(script, toolset=tools)
+        assert result.status == "completed"
+        (mail, mail_failed), (read, read_failed) = results(result.messages)
+        assert (mail_failed, read_failed) == (True, True)
+        assert "CancelledError" in str(mail)
+        assert "CancelledError" in str(read)
+
     def test_the_loops_own_signal_handlers_survive_a_run(self) -> None:
         """A service that has told asyncio what to do at SIGTERM still does it after a run, and hears it once."""
         heard = []
