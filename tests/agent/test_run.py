@@ -387,6 +387,25 @@ class TestAsking:
         with pytest.raises(TypeError, match="unheard_of"):
             play([DONE], extra={"unheard_of": 1})
 
+    @pytest.mark.parametrize("fault", [BrokenPipeError("stdout is closed"), ValueError("a bug")])
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_a_fault_of_the_callers_callback_is_no_fault_of_the_model(
+        self, play: Any, asynchronous: bool, fault: Exception
+    ) -> None:
+        """What `on_progress` raises amid a stream comes out as it is, and no request is paid for again."""
+        told = []
+
+        def on_progress(progress: Progress) -> None:
+            told.append(progress.kind)
+            if progress.kind == "text":
+                raise fault
+
+        play = TestAsync().arun if asynchronous else play
+        with pytest.raises(type(fault)) as caught:
+            play([DONE], stream=True, on_progress=on_progress)
+        assert caught.value is fault
+        assert told == ["text"]
+
     def test_what_is_asked_for_is_sent(self, play: Any) -> None:
         """System prompt, limits, tools and extra parameters stand in every request."""
         play([DONE], system="Be brief.", max_tokens=321, extra={"metadata": {"user_id": "u"}})
