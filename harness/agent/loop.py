@@ -160,8 +160,10 @@ def run(
         try:
             return _result(_drive(work, hands, stop), work.state)
         except (StopRequested, StopNow):
+            stop.over = True  # at once: one more Ctrl-C must not tear up what says how the run ended
             raise _interrupted(work, stop.requested) from None
         finally:
+            stop.over = True
             hands.close()
 
 

@@ -36,11 +36,13 @@ class Stop:
     Attributes:
         requested: The number of the signal that asked for the end, or `None`.
         idle: Nothing runs that would be lost; the driver says so around requests and pauses.
+        over: The run is being wound up, which takes a few seconds at most; there is nothing left to break off.
     """
 
     def __init__(self, grace: float) -> None:
         self.requested: int | None = None
         self.idle = False
+        self.over = False
         self._grace = grace
         self._timer: threading.Timer | None = None
 
@@ -61,6 +63,8 @@ class Stop:
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 (the system's signature)
+        if self.over:
+            return
         if self.requested is not None:
             raise StopNow
         self.requested = number

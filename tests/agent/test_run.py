@@ -554,6 +554,33 @@ class TestSignals:
         assert play([READ, DONE]).status == "completed"
         assert world.done == ["read a"]
 
+    def test_ctrl_c_once_too_often_still_ends_in_good_order(self, play: Any) -> None:
+        """The third one comes while the processes of the broken-off call are being ended; it changes nothing."""
+        begun = threading.Event()
+
+        @tool(timeout=30)
+        def send_email(to: str) -> None:
+            with start_process(["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done"], stdout=-1) as process:
+                assert process.stdout is not None
+                process.stdout.readline()  # deaf to SIGTERM from here on
+                begun.set()
+
+        def impatient() -> None:
+            begun.wait(10)
+            for _ in range(4):
+                time.sleep(0.25)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+        hand = threading.Thread(target=impatient)
+        hand.start()
+        try:
+            with pytest.raises(KeyboardInterrupt) as caught:
+                play([MAIL, DONE], toolset=[send_email])
+        finally:
+            hand.join()
+        assert isinstance(caught.value, RunInterrupted)
+        assert "send_email did not end in time" in str(caught.value)
+
     def test_an_ignored_signal_stays_ignored(self, play: Any, world: Any) -> None:
         """Under `nohup`, or in the background, Ctrl-C is meant for somebody else."""
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
