@@ -7,27 +7,31 @@ import contextvars
 import inspect
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.agent.effects import Outcome
-from harness.agent.execution import finding_of, result_or_error
+from harness.agent.execution import being_cancelled, finding_of, perform_async, result_or_error
+from harness.agent.live_calls import begin, end
 from harness.agent.processes import CURRENT_CALL, RunningCall, end_groups
 from harness.agent.results import ToolResult, error_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from harness.agent.effects import Launch, Verify
     from harness.agent.state import OwnProcess
 
 __all__ = ["AsyncHands", "in_thread"]
 
+T = TypeVar("T")
+
 
 class AsyncHands:
     """`Hands` for an event loop."""
 
-    def __init__(self, record: Callable[[str, OwnProcess], None]) -> None:
+    def __init__(self, record: Callable[[str, OwnProcess], None], run_id: str) -> None:
         self._record = record
+        self._run_id = run_id
         self._running: dict[asyncio.Task[ToolResult], tuple[Launch, RunningCall, float | None]] = {}
 
     def launch(self, launch: Launch) -> None:
@@ -36,7 +40,8 @@ class AsyncHands:
         running = RunningCall(call.tool_use_id, lambda process: self._record(call.tool_use_id, process))
         context = contextvars.copy_context()
         context.run(CURRENT_CALL.set, running)
-        task = asyncio.get_running_loop().create_task(_perform(launch), name=f"tool {tool.name}", context=context)
+        perform = self._perform_async if tool.is_async else self._perform_blocking
+        task = asyncio.get_running_loop().create_task(perform(launch), name=f"tool {tool.name}", context=context)
         until = None if tool.timeout is None else time.monotonic() + tool.timeout
         self._running[task] = (launch, running, until)
 
@@ -71,7 +76,9 @@ class AsyncHands:
             else:
                 answer = await in_thread(lambda: probe(**verify.arguments) if probe else None)
                 answer = await answer if inspect.isawaitable(answer) else answer
-        except Exception:  # noqa: BLE001 (a probe that fails has found nothing out)
+        except (Exception, asyncio.CancelledError) as error:  # a probe that fails has found nothing out
+            if being_cancelled(error):
+                raise
             return None
         return finding_of(lambda: answer, verify)
 
@@ -81,18 +88,41 @@ class AsyncHands:
             _abandon(task)
             end_groups(running.processes, patience=0.0)
 
+    async def _perform_async(self, launch: Launch) -> ToolResult:
+        return await self._awaited(perform_async(launch), launch)
 
-async def _perform(launch: Launch) -> ToolResult:
-    limit = launch.tool.max_result_chars
-    try:
-        if launch.tool.is_async:
-            value = await launch.tool.function(**launch.arguments)
-        else:
-            value = await in_thread(lambda: launch.tool.function(**launch.arguments))
-            value = await value if inspect.isawaitable(value) else value
-    except Exception as error:  # noqa: BLE001 (a tool's exception becomes is_error, whatever it is)
-        return error_result(error, limit=limit)
-    return result_or_error(value, limit)
+    async def _perform_blocking(self, launch: Launch) -> ToolResult:
+        name = (self._run_id, launch.call.tool_use_id)
+        limit = launch.tool.max_result_chars
+
+        def body() -> Any:
+            try:
+                return launch.tool.function(**launch.arguments)
+            finally:
+                end(*name)
+
+        begin(*name)
+        try:
+            value = await in_thread(body)
+            value = await self._awaited(value, launch) if inspect.isawaitable(value) else value
+        except (Exception, asyncio.CancelledError) as error:  # a tool's exception becomes is_error
+            if being_cancelled(error):
+                raise
+            return error_result(error, limit=limit)
+        return result_or_error(value, limit)
+
+    async def _awaited(self, value: Awaitable[T], launch: Launch) -> T:
+        name = (self._run_id, launch.call.tool_use_id)
+        begin(*name)
+        try:
+            result = await value
+        except BaseException as error:
+            # One that was cancelled may leave a thread or a shielded task at work, where nobody sees it end.
+            if not being_cancelled(error):
+                end(*name)
+            raise
+        end(*name)
+        return result
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:

@@ -20,6 +20,7 @@ from harness.agent.effects import (
     Launch,
     Lost,
     Outcome,
+    Outlast,
     StopRequested,
     Verify,
     Wait,
@@ -195,11 +196,17 @@ def _settle(state: State, plan: Plan) -> Steps:
     orphaned = tuple(call for call in state.pending if call.state == "started" and call.processes)
     if orphaned:
         yield EndProcesses(orphaned)
+    begun = tuple(
+        call for call in state.pending if call.state in ("started", "unrecorded") and call.effect != "read_only"
+    )
+    live: frozenset[str] = (yield Outlast(begun)) if begun else frozenset()
     ready = []
     for call in state.pending:
         tool = plan.toolset.get(call.tool)
         effect = stricter(call.effect, tool.effect if tool else "irreversible")
         decision = decide(call.state, effect, can_verify=tool is not None and tool.verify is not None)
+        if call.tool_use_id in live:  # what `verify` finds now, or a second execution does, the first may yet undo
+            decision = Decision.UNKNOWN
         if decision is Decision.VERIFY:
             decision = yield from _verify(state, plan, call, cast("Tool", tool))
         if decision is Decision.UNKNOWN:

@@ -19,6 +19,7 @@ __all__ = [
     "Launch",
     "Lost",
     "Outcome",
+    "Outlast",
     "StopRequested",
     "Verify",
     "Wait",
@@ -110,7 +111,17 @@ class EndProcesses:
     calls: tuple[Call, ...]
 
 
-Effect: TypeAlias = Commit | Ask | Wait | Launch | Collect | Verify | EndProcesses
+@dataclass(frozen=True, slots=True)
+class Outlast:
+    """Wait a while for calls that this very process still executes, on behalf of a run that was broken off.
+
+    Answered with a frozenset of the `tool_use_id`s of those that do not come to an end.
+    """
+
+    calls: tuple[Call, ...]
+
+
+Effect: TypeAlias = Commit | Ask | Wait | Launch | Collect | Verify | EndProcesses | Outlast
 
 
 class StopRequested(Exception):  # noqa: N818 (thrown into the core by a driver, never out of it)

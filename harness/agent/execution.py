@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.agent.contract import Confirmed
 from harness.agent.effects import Outcome
+from harness.agent.live_calls import begin, end
 from harness.agent.processes import CURRENT_CALL, RunningCall, end_groups
 from harness.agent.results import ToolResult, error_result, result_of
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from harness.agent.effects import Launch, Verify
     from harness.agent.state import OwnProcess
 
-__all__ = ["Hands", "finding_of", "perform_async", "result_or_error"]
+__all__ = ["Hands", "being_cancelled", "finding_of", "perform_async", "result_or_error"]
 
 
 class Hands:
@@ -34,8 +35,9 @@ class Hands:
     and connections live on from call to call.
     """
 
-    def __init__(self, record: Callable[[str, OwnProcess], None]) -> None:
+    def __init__(self, record: Callable[[str, OwnProcess], None], run_id: str) -> None:
         self._record = record
+        self._run_id = run_id
         self._inline: Launch | None = None
         self._running: dict[str, tuple[Launch, RunningCall, float | None]] = {}
         self._ended: queue.SimpleQueue[tuple[str, ToolResult | BaseException]] = queue.SimpleQueue()
@@ -52,6 +54,7 @@ class Hands:
             return
         context = contextvars.copy_context()
         context.run(CURRENT_CALL.set, running)
+        begin(self._run_id, call.tool_use_id)
         if tool.is_async:
             coroutine = perform_async(launch)
             context.run(
@@ -118,7 +121,7 @@ class Hands:
             value = launch.tool.function(**launch.arguments)
             if inspect.isawaitable(value):  # a wrapper that does not look asynchronous
                 value = asyncio.run_coroutine_threadsafe(_await(value), self._event_loop()).result()
-        except Exception as error:  # noqa: BLE001 (a tool's exception becomes is_error, whatever it is)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (a tool's exception becomes is_error)
             return error_result(error, limit=limit)
         return result_or_error(value, limit)
 
@@ -127,6 +130,7 @@ class Hands:
             outcome: ToolResult | BaseException = self._call(launch)
         except BaseException as fault:  # noqa: BLE001 (raised again by `collect`, in the thread that waits for it)
             outcome = fault
+        end(self._run_id, launch.call.tool_use_id)
         self._ended.put((launch.call.tool_use_id, outcome))
 
     async def _reporting(self, coroutine: Coroutine[Any, Any, ToolResult], tool_use_id: str) -> None:
@@ -134,6 +138,9 @@ class Hands:
             outcome: ToolResult | BaseException = await coroutine
         except BaseException as fault:  # noqa: BLE001 (as above)
             outcome = fault
+        # A coroutine that was cancelled may leave a thread or a shielded task at work, where nobody sees it end.
+        if not isinstance(outcome, asyncio.CancelledError):
+            end(self._run_id, tool_use_id)
         self._ended.put((tool_use_id, outcome))
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
@@ -166,7 +173,7 @@ def finding_of(verify: Callable[[], Any], effect: Verify) -> bool | ToolResult |
     """What a tool's `verify` found; one that fails, or answers anything else, cannot say."""
     try:
         answer = verify()
-    except Exception:  # noqa: BLE001 (a probe that fails has found nothing out)
+    except (Exception, asyncio.CancelledError):  # noqa: BLE001 (a probe that fails has found nothing out)
         return None
     if isinstance(answer, Confirmed):
         return result_or_error(answer.result, effect.tool.max_result_chars)
@@ -178,9 +185,17 @@ async def perform_async(launch: Launch) -> ToolResult:
     limit = launch.tool.max_result_chars
     try:
         value = await launch.tool.function(**launch.arguments)
-    except Exception as error:  # noqa: BLE001 (as above)
+    except (Exception, asyncio.CancelledError) as error:  # as above
+        if being_cancelled(error):
+            raise
         return error_result(error, limit=limit)
     return result_or_error(value, limit)
+
+
+def being_cancelled(error: BaseException) -> bool:
+    """Whether the current task is what was cancelled, and not something that it had awaited."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 async def _await(value: Any) -> Any:

@@ -16,8 +16,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.agent.async_execution import AsyncHands, in_thread
 from harness.agent.core import converse
-from harness.agent.effects import Ask, Collect, Commit, Effect, EndProcesses, Launch, StopRequested, Verify, Wait
+from harness.agent.effects import (
+    Ask,
+    Collect,
+    Commit,
+    Effect,
+    EndProcesses,
+    Launch,
+    Outlast,
+    StopRequested,
+    Verify,
+    Wait,
+)
 from harness.agent.execution import Hands
+from harness.agent.live_calls import outlast
 from harness.agent.preparation import Options, Work, prepared
 from harness.agent.processes import end_groups
 from harness.agent.progress import Progress, progress_of
@@ -144,12 +156,14 @@ def run(
     )
     stop = Stop(grace)
     with prepared(options, asynchronous=False) as work, stop.listening(handle_signals):
-        hands = Hands(work.record)
+        hands = Hands(work.record, work.state.run_id)
         try:
             return _result(_drive(work, hands, stop), work.state)
         except (StopRequested, StopNow):
+            stop.over = True  # at once: one more Ctrl-C must not tear up what says how the run ended
             raise _interrupted(work, stop.requested) from None
         finally:
+            stop.over = True
             hands.close()
 
 
@@ -204,7 +218,7 @@ async def arun(
     )
     stop = AsyncStop(grace)
     with prepared(options, asynchronous=True) as work, stop.listening(handle_signals):
-        hands = AsyncHands(work.record)
+        hands = AsyncHands(work.record, work.state.run_id)
         try:
             return _result(await _drive_async(work, hands, stop), work.state)
         except (StopRequested, StopNow):
@@ -259,7 +273,7 @@ def _begins(effect: Effect) -> bool:
     """Whether an effect begins something that a run which is being stopped had better not begin."""
     if isinstance(effect, Commit):
         return isinstance(effect.change, Asked | Started)
-    return isinstance(effect, Ask | Wait | Verify | EndProcesses)
+    return isinstance(effect, Ask | Wait | Verify | EndProcesses | Outlast)
 
 
 def _drive(work: Work, hands: Hands, stop: Stop) -> str:
@@ -285,6 +299,8 @@ def _drive(work: Work, hands: Hands, stop: Stop) -> str:
                 steps.answer = hands.verify(effect)
             case EndProcesses(calls):
                 end_groups(_processes(calls), patience=work.patience)
+            case Outlast(calls):
+                steps.answer = outlast(work.state.run_id, _names(calls), patience=work.patience)
         stop.idle = False
     return steps.status
 
@@ -313,12 +329,19 @@ async def _drive_async(work: Work, hands: AsyncHands, stop: AsyncStop) -> str:
                 steps.answer = await stop.until_now(hands.verify(effect))
             case EndProcesses(calls):
                 await in_thread(partial(end_groups, _processes(calls), patience=work.patience))
+            case Outlast(calls):
+                waiting = in_thread(partial(outlast, work.state.run_id, _names(calls), patience=work.patience))
+                steps.answer = await stop.until_now(waiting)
         stop.idle = False
     return steps.status
 
 
 def _processes(calls: tuple[Call, ...]) -> list[OwnProcess]:
     return [process for call in calls for process in call.processes]
+
+
+def _names(calls: tuple[Call, ...]) -> list[str]:
+    return [call.tool_use_id for call in calls]
 
 
 def _result(status: str, state: State) -> Result:

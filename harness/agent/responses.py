@@ -62,38 +62,54 @@ def ask(client: Any, request: Json, *, stream: bool, on_text: Callable[[str], No
 
     Raises:
         HarnessError: From the local model, unchanged: it is a fault of the case, not of the network.
-        Exception: What is wrong with the call itself (a TypeError for a parameter that the SDK does not know).
+        Exception: What is wrong with the call itself (a TypeError for a parameter that the SDK does not know), and
+            whatever `on_text` raises: another request would not mend it.
     """
-    reader = MessageReader()
+    reader, listener = MessageReader(), _Listener(on_text)
     try:
         if not stream:
             return _whole(_endpoint(client, request)(**request))
         events = _endpoint(client, request)(**request, stream=True)
         try:
             for event in events:
-                _feed(reader, event, on_text)
+                _feed(reader, event, listener)
         finally:
             events.close()
     except Exception as error:  # noqa: BLE001 (see the module's first lines; what is not ours to judge is raised again)
-        return _lost_by(error, reading=reader.message is not None)
+        return _lost_by(listener.fault or error, reading=reader.message is not None, ours=listener.fault is None)
     return _read(reader)
 
 
 async def ask_async(client: Any, request: Json, *, stream: bool, on_text: Callable[[str], None]) -> Whole | Lost:
     """`ask` for an AsyncAnthropic client."""
-    reader = MessageReader()
+    reader, listener = MessageReader(), _Listener(on_text)
     try:
         if not stream:
             return _whole(await _endpoint(client, request)(**request))
         events = await _endpoint(client, request)(**request, stream=True)
         try:
             async for event in events:
-                _feed(reader, event, on_text)
+                _feed(reader, event, listener)
         finally:
             await events.close()
     except Exception as error:  # noqa: BLE001 (as in `ask`)
-        return _lost_by(error, reading=reader.message is not None)
+        return _lost_by(listener.fault or error, reading=reader.message is not None, ours=listener.fault is None)
     return _read(reader)
+
+
+class _Listener:
+    """Who is told of text, and what went wrong there: a broken pipe of theirs must not pass for one of the network."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self.fault: Exception | None = None
+
+    def __call__(self, text: str) -> None:
+        try:
+            self._on_text(text)
+        except Exception as fault:
+            self.fault = fault
+            raise
 
 
 def _endpoint(client: Any, request: Json) -> Any:
@@ -132,10 +148,14 @@ def _read(reader: MessageReader) -> Whole | Lost:
     return Lost("the stream ended before the response was whole", again=True)
 
 
-def _lost_by(error: Exception, *, reading: bool) -> Lost:
+def _lost_by(error: Exception, *, reading: bool, ours: bool) -> Lost:
     """What an exception means for the attempt; raises it again when another attempt is no remedy and no answer
     either.
+
+    `reading`: the response has begun.  `ours`: raised by the SDK or beneath it, and not by whoever is told of text.
     """
+    if not ours:
+        raise error
     for cause in _causes(error):
         if isinstance(cause, HarnessError):
             raise cause

@@ -14,7 +14,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from types import FrameType
 
 __all__ = ["AsyncStop", "Stop", "StopNow"]
@@ -36,11 +36,13 @@ class Stop:
     Attributes:
         requested: The number of the signal that asked for the end, or `None`.
         idle: Nothing runs that would be lost; the driver says so around requests and pauses.
+        over: The run is being wound up, which takes a few seconds at most; there is nothing left to break off.
     """
 
     def __init__(self, grace: float) -> None:
         self.requested: int | None = None
         self.idle = False
+        self.over = False
         self._grace = grace
         self._timer: threading.Timer | None = None
 
@@ -61,6 +63,8 @@ class Stop:
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 (the system's signature)
+        if self.over:
+            return
         if self.requested is not None:
             raise StopNow
         self.requested = number
@@ -74,7 +78,11 @@ class Stop:
 
 
 class AsyncStop:
-    """`Stop` for an event loop; only a loop in the main thread hears signals."""
+    """`Stop` for an event loop; only a loop in the main thread hears signals.
+
+    Not with `loop.add_signal_handler`: there is one handler a signal and loop, and asyncio tells nobody what it was, so
+    that the caller's own could not be put back.  A handler that the caller has set there hears the signal as well.
+    """
 
     def __init__(self, grace: float) -> None:
         self.requested: int | None = None
@@ -84,20 +92,24 @@ class AsyncStop:
 
     @contextlib.contextmanager
     def listening(self, enabled: bool) -> Iterator[None]:
-        """Take the signals over, and give them back to whoever had them."""
-        loop = asyncio.get_running_loop()
+        """Take the signals over, and give them back to whoever had them, when no run listens any more."""
         if not enabled or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.getsignal(number) for number in _heeded()}
-        for number in before:
-            loop.add_signal_handler(number, self._heard, number)
+        loop = asyncio.get_running_loop()
+
+        def hear(number: int) -> None:
+            loop.call_soon_threadsafe(self._heard, number)
+
+        if not _LISTENERS:
+            _BEFORE.update({number: signal.signal(number, _tell_all) for number in _heeded()})
+        _LISTENERS.append(hear)
         try:
             yield
         finally:
-            for number, handler in before.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            _LISTENERS.remove(hear)
+            if not _LISTENERS:
+                _give_back()
 
     def _heard(self, number: int) -> None:
         if self.requested is not None:
@@ -128,6 +140,25 @@ class AsyncStop:
             for future in both:
                 future.cancel()
             await asyncio.gather(*both, return_exceptions=True)
+
+
+_LISTENERS: Final[list[Callable[[int], None]]] = []
+"""Of the runs that share the main thread; they come and go in any order, so that none can put back what it found."""
+
+_BEFORE: Final[dict[signal.Signals, Any]] = {}
+"""What the first of them found."""
+
+
+def _tell_all(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (the system's signature)
+    for hear in tuple(_LISTENERS):
+        hear(number)
+
+
+def _give_back() -> None:
+    for number, handler in _BEFORE.items():
+        if signal.getsignal(number) is _tell_all:  # somebody may have set another one meanwhile
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    _BEFORE.clear()
 
 
 def _heeded() -> list[signal.Signals]:

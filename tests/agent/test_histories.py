@@ -22,7 +22,20 @@ from hypothesis import strategies as st
 
 from harness.agent import Call, JsonStore, SqliteStore, Store, Tool, tool
 from harness.agent.core import Plan, converse
-from harness.agent.effects import Ask, Collect, Commit, Effect, EndProcesses, Launch, Lost, Outcome, Verify, Wait, Whole
+from harness.agent.effects import (
+    Ask,
+    Collect,
+    Commit,
+    Effect,
+    EndProcesses,
+    Launch,
+    Lost,
+    Outcome,
+    Outlast,
+    Verify,
+    Wait,
+    Whole,
+)
 from harness.agent.layout import to_layout
 from harness.agent.results import error_result, result_of
 from harness.agent.state import Prompted, Returned, Settled, Started, State
@@ -166,6 +179,8 @@ class Process:
                 return checked.verify(**arguments)
             case Wait() | EndProcesses():
                 pass
+            case Outlast():
+                return frozenset()  # a killed process executes nothing any more
         return None
 
     def execute(self, launch: Launch) -> Outcome:

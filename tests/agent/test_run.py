@@ -387,6 +387,25 @@ class TestAsking:
         with pytest.raises(TypeError, match="unheard_of"):
             play([DONE], extra={"unheard_of": 1})
 
+    @pytest.mark.parametrize("fault", [BrokenPipeError("stdout is closed"), ValueError("a bug")])
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_a_fault_of_the_callers_callback_is_no_fault_of_the_model(
+        self, play: Any, asynchronous: bool, fault: Exception
+    ) -> None:
+        """What `on_progress` raises amid a stream comes out as it is, and no request is paid for again."""
+        told = []
+
+        def on_progress(progress: Progress) -> None:
+            told.append(progress.kind)
+            if progress.kind == "text":
+                raise fault
+
+        play = TestAsync().arun if asynchronous else play
+        with pytest.raises(type(fault)) as caught:
+            play([DONE], stream=True, on_progress=on_progress)
+        assert caught.value is fault
+        assert told == ["text"]
+
     def test_what_is_asked_for_is_sent(self, play: Any) -> None:
         """System prompt, limits, tools and extra parameters stand in every request."""
         play([DONE], system="Be brief.", max_tokens=321, extra={"metadata": {"user_id": "u"}})
@@ -535,6 +554,33 @@ class TestSignals:
         assert play([READ, DONE]).status == "completed"
         assert world.done == ["read a"]
 
+    def test_ctrl_c_once_too_often_still_ends_in_good_order(self, play: Any) -> None:
+        """The third one comes while the processes of the broken-off call are being ended; it changes nothing."""
+        begun = threading.Event()
+
+        @tool(timeout=30)
+        def send_email(to: str) -> None:
+            with start_process(["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done"], stdout=-1) as process:
+                assert process.stdout is not None
+                process.stdout.readline()  # deaf to SIGTERM from here on
+                begun.set()
+
+        def impatient() -> None:
+            begun.wait(10)
+            for _ in range(4):
+                time.sleep(0.25)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+        hand = threading.Thread(target=impatient)
+        hand.start()
+        try:
+            with pytest.raises(KeyboardInterrupt) as caught:
+                play([MAIL, DONE], toolset=[send_email])
+        finally:
+            hand.join()
+        assert isinstance(caught.value, RunInterrupted)
+        assert "send_email did not end in time" in str(caught.value)
+
     def test_an_ignored_signal_stays_ignored(self, play: Any, world: Any) -> None:
         """Under `nohup`, or in the background, Ctrl-C is meant for somebody else."""
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -634,6 +680,86 @@ class TestAsync:
         result = asyncio.run(arun("x", **options))
         ((content, _),) = results(result.messages)
         assert "execution status unknown" in content
+
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_a_task_that_a_tool_cancelled_is_its_own_affair(self, play: Any, asynchronous: bool) -> None:
+        """A tool that awaits what was cancelled has failed; nobody has cancelled the run."""
+
+        @tool
+        async def send_email(to: str) -> None:
+            inner = asyncio.create_task(asyncio.sleep(5))
+            await asyncio.sleep(0)
+            inner.cancel()
+            await inner
+
+        @tool(effect="read_only")
+        def read_file(path: str) -> None:
+            raise asyncio.CancelledError(path)
+
+        script, tools = [MAIL, READ, DONE], [send_email, read_file]
+        result = self.arun(script, toolset=tools) if asynchronous else play(script, toolset=tools)
+        assert result.status == "completed"
+        (mail, mail_failed), (read, read_failed) = results(result.messages)
+        assert (mail_failed, read_failed) == (True, True)
+        assert "CancelledError" in str(mail)
+        assert "CancelledError" in str(read)
+
+    def test_the_loops_own_signal_handlers_survive_a_run(self) -> None:
+        """A service that has told asyncio what to do at SIGTERM still does it after a run, and hears it once."""
+        heard = []
+
+        async def service() -> None:
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGTERM, heard.append, "mine")
+            try:
+                client = async_client(LocalModel(Script.parse([DONE])))
+                await arun("x", client=client, model="m")
+                signal.raise_signal(signal.SIGTERM)
+                await asyncio.sleep(0.05)
+            finally:
+                loop.remove_signal_handler(signal.SIGTERM)
+
+        asyncio.run(service())
+        assert heard == ["mine"]
+
+    def test_a_signal_stops_every_run_of_the_loop(self) -> None:
+        """Two runs that end in the order in which they began: both hear it, and the handlers are given back."""
+        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        begun = []
+
+        @tool(effect="read_only")
+        async def wait(seconds: float) -> None:
+            begun.append(seconds)
+            if len(begun) == 2:
+                signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(seconds)
+
+        async def interrupted(seconds: float) -> str:
+            client = async_client(LocalModel(Script.parse([{"call": {"wait": {"seconds": seconds}}}, DONE])))
+            with pytest.raises(RunInterrupted) as caught:
+                await arun("x", client=client, model="m", toolset=[wait])
+            return str(caught.value)
+
+        async def both() -> list[str]:
+            return await asyncio.gather(interrupted(0.1), interrupted(0.2))
+
+        assert [words.partition(".")[0] for words in asyncio.run(both())] == ["SIGTERM: stopped after turn 1"] * 2
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+    def test_a_handler_set_during_a_run_stays(self) -> None:
+        """What somebody sets while a run listens is theirs, and not undone at its end."""
+        mine = lambda number, frame: None  # noqa: E731 (a handler with an identity)
+
+        @tool(effect="read_only")
+        async def settle() -> None:
+            signal.signal(signal.SIGTERM, mine)
+
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            self.arun([{"call": {"settle": {}}}, DONE], toolset=[settle])
+            assert signal.getsignal(signal.SIGTERM) is mine
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     def test_the_sdks_async_function_tools_run(self) -> None:
         """`@beta_async_tool` needs nothing but its effect."""
