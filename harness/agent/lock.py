@@ -25,7 +25,7 @@ class StateLock:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / LOCK_NAME
+        self._path = directory.absolute() / LOCK_NAME
         self._descriptor: int | None = None
 
     def acquire(self) -> None:

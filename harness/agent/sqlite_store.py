@@ -44,7 +44,7 @@ class SqliteStore:
     FILE_NAME: ClassVar[str] = "state.sqlite"
 
     def __init__(self, directory: str | Path) -> None:
-        self._directory = Path(directory)
+        self._directory = Path(directory).absolute()  # a tool may change the working directory
         self._path = self._directory / self.FILE_NAME
         self._draft = self._path.with_name(f"{self.FILE_NAME}.new")
         self._lock = StateLock(self._directory)

@@ -83,6 +83,22 @@ class TestBoth:
         assert again.load() is not None
         again.close()
 
+    def test_a_change_of_the_working_directory_changes_nothing(
+        self, make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A tool may go elsewhere; a state given by a relative path stays where it was opened."""
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path)
+        store = make("state")
+        begin(store)
+        monkeypatch.chdir("elsewhere")
+        store.commit(Asked())
+        store.close()
+        again = make(tmp_path / "state")
+        assert again.load().attempts == 1
+        again.close()
+        assert list((tmp_path / "elsewhere").iterdir()) == []
+
     def test_a_paused_process_is_fenced(self, make: Any, tmp_path: Path) -> None:
         """A process that lost its lock without knowing writes nothing once another one has taken over."""
         old = make(tmp_path)
