@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -50,10 +50,20 @@ def _group() -> None:
     pass
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line; errors that the user can mend are one message on stderr and exit code 2."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; errors that the user can mend are one message on stderr and exit code 2.
+
+    An interruption is exit code 130, as shells have it: it must not look like a drift.
+    """
     try:
-        return _group.main(arguments, prog_name="harness")
+        code = _group.main(arguments, prog_name="harness", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
     except HarnessError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -81,9 +81,17 @@ def find(comparison: Comparison) -> tuple[Finding, ...]:
     findings: list[Finding] = []
     for facet in FACETS:
         findings += _FACETS[facet](comparison)
-    if not findings and comparison.policy.is_exact and comparison.golden.signature != comparison.trace.signature:
+    if _keeps_turns(comparison) and not any(finding.facet == "order" for finding in findings):
         findings += _other_turns(comparison)
     return tuple(findings)
+
+
+def _keeps_turns(comparison: Comparison) -> bool:
+    """Whether each call has to come in its own turn: order and turns are exact, and the turns themselves are equal."""
+    order, turns = comparison.policy["order"], comparison.policy["turns"]
+    exact = order.mode == turns.mode == "exact" and not order.ignored and not turns.at_most
+    golden, trace = comparison.golden, comparison.trace
+    return exact and golden.turns == trace.turns and golden.stop_reasons == trace.stop_reasons
 
 
 def _writes(comparison: Comparison) -> Iterable[Finding]:
@@ -102,6 +110,13 @@ def _writes(comparison: Comparison) -> Iterable[Finding]:
 
 
 def _order(comparison: Comparison) -> Iterable[Finding]:
+    found = list(_order_findings(comparison))
+    # "Moved from call 2 to call 2": only what moved around it is worth telling, where that is told.
+    telling = [one for one in found if one.kind != "moved" or one.golden_call != one.call]
+    return telling or found
+
+
+def _order_findings(comparison: Comparison) -> Iterable[Finding]:
     policy = comparison.policy["order"]
     yield from _groups(comparison)
     for edit in _order_edits(comparison, policy):
@@ -136,14 +151,22 @@ def _order_edits(comparison: Comparison, policy: FacetPolicy) -> Iterable[Edit]:
         "ignore": (),
     }[policy.mode]
     exact = comparison.pairing is comparison.write_pairing
+    moved: set[int | None] = set()
     for edit in comparison.pairing.edits:
         if edit.op not in drifts:
             continue
         tool = _tool(comparison, edit)
-        if (exact or tool not in comparison.writes) and tool not in policy.ignored - comparison.writes:
+        # Where order counts, a write that moved among the reads has moved; it is only its count that pairs by itself.
+        judged = exact or edit.op == "moved" or tool not in comparison.writes
+        if judged and tool not in policy.ignored - comparison.writes:
+            moved.add(edit.b)
             yield edit
     if not exact:
-        yield from (edit for edit in comparison.write_pairing.edits if edit.op in ("added", "removed", "moved"))
+        yield from (
+            edit
+            for edit in comparison.write_pairing.edits
+            if edit.op in ("added", "removed") or (edit.op == "moved" and edit.b not in moved)
+        )
 
 
 def _tool(comparison: Comparison, edit: Edit) -> str:

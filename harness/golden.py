@@ -72,7 +72,9 @@ def parse_trace(text: str, source: str) -> Trace:
         GoldenError: with `kind` `not_json`, `conflict`, `older`, `newer`, `edited` or `invalid`.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_once)
+    except _RepeatedKeyError as error:
+        raise GoldenError(f"{source} was edited by hand: {error}; restore it from git", "edited") from None
     except (ValueError, RecursionError) as error:
         if _CONFLICT.search(text):
             raise GoldenError(
@@ -93,6 +95,12 @@ def parse_trace(text: str, source: str) -> Trace:
         raise GoldenError(
             f"{source} was edited by hand: its summary says {_json(data['summary'])}, "
             f"its calls give {_json(trace.summary())}; restore it from git or accept a new run",
+            "edited",
+        )
+    strange = _strange_keys(data, trace)
+    if strange:
+        raise GoldenError(
+            f"{source} was edited by hand: {strange}; restore it from git or accept a new run",
             "edited",
         )
     return trace
@@ -227,6 +235,27 @@ def load_golden(case: str, project: Project | None = None) -> Trace:
         ConfigError: the project's settings are wrong.
     """
     return GoldenStore.of(project or Project.find()).load(case)
+
+
+class _RepeatedKeyError(Exception):
+    """An object names a key twice: a reader sees one value, a parser takes the other."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _RepeatedKeyError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return data
+
+
+def _strange_keys(data: dict[str, Any], trace: Trace) -> str | None:
+    """What stands in the file and not in the trace that was read from it."""
+    again = json.loads(dump_trace(trace))
+    if data == again:
+        return (len(trace.stop_reasons) != trace.turns and "it has not as many stop_reasons as turns") or None
+    other = sorted(key for key in {*data, *again} if data.get(key) != again.get(key))
+    return f"{', '.join(map(repr, other))} cannot have been written by the harness"
 
 
 def _json(value: object) -> str:

@@ -60,8 +60,9 @@ def pair(
 
 
 def _aligned(golden: Trace, trace: Trace, keys: _Keys, tools: set[str] | None) -> list[Edit]:
-    ours, golden_keys = keys.sequence(golden.calls, tools)
-    theirs, observed_keys = keys.sequence(trace.calls, tools)
+    common = keys.of(golden.calls) & keys.of(trace.calls)
+    ours, golden_keys = keys.sequence(golden.calls, tools, common)
+    theirs, observed_keys = keys.sequence(trace.calls, tools, common)
     edits = align(golden_keys, observed_keys)
     if _is_identity(ours) and _is_identity(theirs):
         return edits
@@ -86,8 +87,18 @@ class _Keys:
         self._plain = not self._none and not self._ignored
         self._sort = not policy["order"].parallel_ordered
 
-    def sequence(self, calls: Sequence[Call], tools: set[str] | None) -> tuple[list[int], list[_Key]]:
-        """The indices of the calls of some tools in the order of comparison, and the key of each."""
+    def of(self, calls: Sequence[Call]) -> set[_Key]:
+        """The keys of some calls."""
+        return {call.key if self._plain else self._key(call) for call in calls}
+
+    def sequence(
+        self, calls: Sequence[Call], tools: set[str] | None, common: set[_Key]
+    ) -> tuple[list[int], list[_Key]]:
+        """The indices of the calls of some tools in the order of comparison, and the key of each.
+
+        In a parallel group the calls that are on both sides (`common`) come first, tool by tool, so that those whose
+        arguments changed stand beside each other and not where their digests happen to fall.
+        """
         indices = [index for index, call in enumerate(calls) if tools is None or call.tool in tools]
         keys = [calls[index].key if self._plain else self._key(calls[index]) for index in indices]
         start = 0
@@ -96,7 +107,11 @@ class _Keys:
             if end < len(indices) and turn != 0 and calls[indices[end]].turn == turn:
                 continue
             if end - start > 1:
-                order = sorted(range(start, end), key=lambda place: (keys[place], calls[indices[place]].ok))
+                ranks = {
+                    place: (keys[place][0], keys[place] not in common, keys[place], calls[indices[place]].ok)
+                    for place in range(start, end)
+                }
+                order = sorted(ranks, key=ranks.__getitem__)
                 indices[start:end] = [indices[place] for place in order]
                 keys[start:end] = [keys[place] for place in order]
             start = end

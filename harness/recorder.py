@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 from harness.errors import StuckLoop
 from harness.normalize import Normalizer, digest_key
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "StuckGuard"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# What dispatchers call the name and the input of a call.
+_NAMES: Final = ("name", "tool", "tool_name", "function_name")
+_INPUTS: Final = ("input", "tool_input", "args", "arguments", "tool_args", "params", "parameters")
 
 
 class Recorder:
@@ -173,6 +177,7 @@ class _Dispatches:
         return self._tape.guarded(self._began, args, kwargs)
 
     def _began(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Observed:
+        named = dict(zip(self._names, args, strict=False)) | dict(kwargs)
         given = [*args, *(kwargs[name] for name in self._names[len(args) :] if name in kwargs)]
         given += [value for name, value in kwargs.items() if name not in self._names]
         first: Any = given[0] if given else None
@@ -180,7 +185,15 @@ class _Dispatches:
             return self._tape.begin(str(first["name"]), first.get("input", {}))
         if not isinstance(first, str) and hasattr(first, "name") and hasattr(first, "input"):
             return self._tape.begin(str(first.name), first.input)
-        return self._tape.begin(str(first), given[1] if len(given) > 1 else {})
+        # Parameters that say what they are decide; else the first one is the name, and the second one the input.
+        tool = next((named[name] for name in _NAMES if isinstance(named.get(name), str)), first)
+        rest = [value for value in given if value is not tool]
+        sent = next((named[name] for name in _INPUTS if name in named), rest[0] if rest else {})
+        if not isinstance(tool, str):
+            # What is no name may be anything, and a trace holds names in clear.
+            self._tape.miss("a dispatcher was called in a way that does not tell which tool it is to run")
+            tool = "unknown"
+        return self._tape.begin(tool, sent)
 
     def ended(self, token: Observed | None, ok: bool, result: Any) -> BaseException | None:
         if token is None:

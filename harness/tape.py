@@ -21,6 +21,7 @@ __all__ = ["Observed", "Tape", "Turn"]
 
 T = TypeVar("T")
 
+_RECENT: Final = 16  # responses that may still wait for their calls, where agents share a recorder
 _NO_PLACE: Final = 1 << 30  # after all blocks of its response
 
 
@@ -97,11 +98,24 @@ class Tape:
         digest, args = self._digests(arguments)
         given = copy.deepcopy(arguments) if self.keeps_arguments else None
         with self._lock:
-            turn = self._turns[-1] if self._turns else None
-            place = _claim(turn, tool, arguments) if turn else _NO_PLACE
+            turn, place = self._claimed(tool, arguments)
             observed = Observed(turn, place, tool, digest, args, given=given)
             self._calls.append(observed)
         return observed
+
+    def _claimed(self, tool: str, arguments: object) -> tuple[Turn | None, int]:
+        """The response that a call executes a block of, and the place of the block in it.
+
+        The newest response that asks for this very call and has not got it; agents that share a recorder answer theirs
+        in any order.  A call that no response asks for, or asks for otherwise, belongs to the last one.
+        """
+        for turn in self._turns[: -_RECENT - 1 : -1]:
+            place = _claim(turn, tool, arguments, exactly=True)
+            if place != _NO_PLACE:
+                return turn, place
+        if not self._turns:
+            return None, _NO_PLACE
+        return self._turns[-1], _claim(self._turns[-1], tool, arguments, exactly=False)
 
     def turn_of(self, observed: Observed) -> int | None:
         """The number of the response that a call belongs to; None outside any."""
@@ -245,18 +259,19 @@ class Tape:
         )
 
 
-def _claim(turn: Turn, tool: str, arguments: object) -> int:
-    """The place in the response of the `tool_use` block that a call executes: concurrent calls end in any order."""
+def _claim(turn: Turn, tool: str, arguments: object, *, exactly: bool) -> int:
+    """The place in a response of the `tool_use` block that a call executes: concurrent calls end in any order."""
     open_blocks = [
         (place, block)
         for place, block in enumerate(turn.content())
         if place not in turn.claimed and block.get("type") == "tool_use" and block.get("name") == tool
     ]
-    if not open_blocks:
+    same = [place for place, block in open_blocks if _same(block.get("input"), arguments)]
+    found = same or ([] if exactly else [place for place, _ in open_blocks])
+    if not found:
         return _NO_PLACE
-    place = next((place for place, block in open_blocks if _same(block.get("input"), arguments)), open_blocks[0][0])
-    turn.claimed.add(place)
-    return place
+    turn.claimed.add(found[0])
+    return found[0]
 
 
 def _same(one: object, other: object) -> bool:

@@ -141,6 +141,33 @@ def test_a_loop_that_exits_does_not_end_the_gate(project: MiniProject, where: st
     assert "same      notes/one\nsame      two\n" in outcome.output
 
 
+def test_a_loop_cannot_spoil_the_cases_after_it(project: MiniProject) -> None:
+    """What it leaves in the environment is gone, a stdout that it closed is only its own."""
+    project.write({
+        "spoils.py": """\
+            import os, sys
+            from loop import run as plain
+
+            def run(prompt, client, tools, dispatch):
+                os.environ["LEFT_BEHIND"] = "1"
+                plain(prompt, client, tools, dispatch)
+                sys.stdout.close()
+            """,
+        "looks.py": """\
+            import os
+            from loop import run as plain
+
+            def run(prompt, client, tools, dispatch):
+                assert "LEFT_BEHIND" not in os.environ
+                plain(prompt, client, tools, dispatch)
+            """,
+        "cases/a.yaml": CASE.replace("loop:run", "spoils:run"),
+        "cases/b.yaml": CASE.replace("loop:run", "looks:run"),
+    })  # fmt: skip
+    outcome = project.harness("run", "--update-golden")
+    assert (outcome.exit_code, outcome.output.splitlines()[0]) == (0, "4 cases: 4 new golden")
+
+
 def test_two_files_for_one_id_are_bad_input(project: MiniProject) -> None:
     """They would share one golden; neither runs until one of them has another name."""
     project.write({"cases/two.yml": CASE})

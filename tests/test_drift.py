@@ -199,6 +199,15 @@ def test_what_carries_no_meaning_is_no_drift(mutation: str) -> None:
     assert drift.findings == ()
 
 
+@pytest.mark.parametrize("changed", range(5))
+def test_a_changed_argument_in_a_parallel_group_is_a_change(changed: int) -> None:
+    """Whatever the digests of its neighbours, it does not read as one call less and one more."""
+    for other in range(20):
+        golden = trace(*(call(1, "read", n=n) for n in range(5)))
+        observed = trace(*(call(1, "read", n=n if n != changed else 100 + other) for n in range(5)))
+        assert list(compare(golden, observed).verdicts) == ["arguments"]
+
+
 def test_the_alignment_of_a_drift_names_the_calls() -> None:
     """The edit script points into the calls of both traces, in their own order."""
     drift = compare(GOLDEN, CAUGHT["one argument of twelve changed"][0])
@@ -282,6 +291,16 @@ POLICIES: dict[str, tuple[dict[str, Any], Trace, dict[str, str]]] = {
         {"turns": {"at_most": "+20%"}},
         dataclasses.replace(SEARCHES, turns=6, stop_reasons=(*["tool_use"] * 5, "end_turn")),
         {"turns": "turns 4 → 6, at most 4 (+20%)"},
+    ),
+    "subsequence: a write keeps its place among the reads": (
+        {"order": "subsequence"},
+        trace(read(1, q="a"), call(2, "send_email", to="x"), read(3, q="b")),
+        {"order": "`search` moved from call 2 to call 3"},
+    ),
+    "a call in another turn, though arguments are ignored": (
+        {"arguments": "ignore"},
+        dataclasses.replace(SEARCHES, calls=(SEARCHES.calls[0], at(1, SEARCHES.calls[1]), SEARCHES.calls[2])),
+        {"order": "calls that came one after another now run in parallel in turn 1: `search`, `search`"},
     ),
     "ignored tool: may come, go and move": (
         {"order": {"ignore": ["think"]}, "duplicates": {"ignore": "think"}},

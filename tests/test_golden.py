@@ -129,6 +129,17 @@ UNUSABLE = {
         """{"calls": 4, "duplicates": {"read_file": 1}, "writes": {"send_email": 1}}, its calls give """
         """{"calls": 3, "duplicates": {"read_file": 1}, "writes": {}}; restore it from git or accept a new run""",
     ),
+    "a key twice": (
+        TEXT.replace('  "turns": 4,', '  "turns": 5,\n  "turns": 4,'),
+        "edited",
+        "g.json was edited by hand: the key 'turns' stands twice; restore it from git",
+    ),
+    "a key that nobody writes": (edited(note="fine"), "edited", "g.json was edited by hand: 'note' cannot have been "),
+    "turns without stop_reasons": (
+        edited(turns=5),
+        "edited",
+        "g.json was edited by hand: it has not as many stop_reasons",
+    ),
     "no calls": ('{"schema": "harness.trace/1"}', "invalid", "g.json is not a trace of schema harness.trace/1: "),
     "turns as text": (edited(turns="4"), "invalid", "g.json is not a trace of schema harness.trace/1: turns is '4'"),
     "ok as text": (

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from harness import Recorder
 from harness.errors import StuckLoop
+from harness.golden import dump_trace
 from harness.normalize import Normalizer
 from harness.stuck import Guard
 from harness.trace import Intervention
@@ -158,6 +159,33 @@ def test_however_a_dispatcher_is_called_the_tool_is_found(call: Callable[[Any], 
     recorder = Recorder()
     call(recorder.instrument(lambda name, tool_input: None))
     assert calls(recorder) == [(0, "search", DIGEST({"q": 1}), True)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda recorder: recorder.instrument(lambda arguments, name: None)({"q": 1}, "search"),
+        lambda recorder: recorder.instrument(lambda *, input, name: None)(input={"q": 1}, name="search"),
+        lambda recorder: recorder.instrument(lambda id, name, input: None)("toolu_1", "search", {"q": 1}),
+        lambda recorder: recorder.instrument(lambda tool, args: None)("search", {"q": 1}),
+    ],
+    ids=["arguments first", "keywords only", "id first", "tool and args"],
+)
+def test_parameters_that_say_what_they_are_decide(call: Callable[[Recorder], Any]) -> None:
+    """Wherever name and input stand, neither is taken for the other."""
+    recorder = Recorder()
+    call(recorder)
+    assert calls(recorder) == [(0, "search", DIGEST({"q": 1}), True)]
+
+
+def test_arguments_never_become_a_name() -> None:
+    """A trace holds names in clear, so what is no name is not written down as one."""
+    recorder = Recorder()
+    recorder.instrument(lambda what, where: None)({"secret": "s3cr3t"}, 5)
+    trace = recorder.trace()
+    assert [call.tool for call in trace.calls] == ["unknown"]
+    assert trace.problems == ("a dispatcher was called in a way that does not tell which tool it is to run",)
+    assert "s3cr3t" not in dump_trace(trace)
 
 
 @pytest.mark.parametrize(
@@ -475,6 +503,25 @@ def test_threads_have_the_same_trace() -> None:
         uses = [block for block in response.content if block.type == "tool_use"]
         list(pool.map(lambda use: first_last(use.name, use.input), uses))
     assert calls(recorder) == EXPECTED[:2]
+
+
+def test_agents_that_share_a_recorder_keep_their_calls_apart() -> None:
+    """Two agents answer their responses in any order; no call of one becomes a parallel call of the other."""
+    recorder = Recorder()
+    dispatch = recorder.instrument(lambda name, tool_input: "ok")
+    for number in range(2):
+        recorder.exchange(
+            {"messages": [{"role": "user", "content": "Go."}]},
+            message(tool_use("search", 2 * number, q=number), tool_use("read", 2 * number + 1, q=number)),
+        )
+    for number, tool in ((0, "search"), (1, "search"), (1, "read"), (0, "read")):
+        dispatch(tool, {"q": number})
+    assert [(call.turn, call.tool) for call in recorder.trace().calls] == [
+        (1, "search"),
+        (1, "read"),
+        (2, "search"),
+        (2, "read"),
+    ]
 
 
 def test_without_a_dispatcher_the_calls_come_from_the_wire() -> None:

@@ -11,7 +11,7 @@ from harness.errors import StateError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["cannot", "sync_directory", "write_durably"]
+__all__ = ["cannot", "make_directory", "sync_directory", "write_durably"]
 
 _KINDS: Final = {
     errno.ENOSPC: ("full", "the disk is full; make room"),
@@ -27,6 +27,25 @@ def cannot(verb: str, path: Path, error: OSError) -> StateError:
     """A system error as one that says what was attempted, where, and what to do."""
     kind, advice = _KINDS.get(error.errno or 0, ("io", error.strerror or str(error)))
     return StateError(f"cannot {verb} {str(path)!r}: {advice}. What was saved before is untouched.", kind)
+
+
+def make_directory(directory: Path) -> None:
+    """Make a folder that lasts, and those above it that are missing: each new name is synced in the one that holds it.
+
+    Without that, a run whose every save was synced is gone with its folder when the power goes (`harness.power`).
+
+    Raises:
+        OSError: The system could not.
+    """
+    missing = []
+    folder = directory.absolute()
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        sync_directory(folder.parent)
+    directory.mkdir(exist_ok=True)  # says so when it is no folder
 
 
 def sync_directory(directory: Path) -> None:

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from harness.agent.disk import cannot, write_durably
+from harness.agent.disk import cannot, make_directory, write_durably
 from harness.agent.layout import parse_layout, to_layout
 from harness.agent.lock import StateLock
 from harness.agent.state import Change, ProcessBegan, Settled, Started, State
@@ -51,7 +51,7 @@ class JsonStore:
             StateError: See its kinds; the file is as it was.
         """
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            make_directory(self._directory)
         except OSError as error:
             raise cannot("make", self._directory, error) from error
         self._lock.acquire()

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.agent.disk import cannot, sync_directory
+from harness.agent.disk import cannot, make_directory, sync_directory
 from harness.agent.lock import LOCK_NAME, StateLock
 from harness.agent.sqlite_format import TABLES, check_header, connect, trouble
 from harness.agent.sqlite_rows import count_changes, read_rows, to_text
@@ -58,6 +58,7 @@ class SqliteStore:
         self._claimed = False
         self._run_id = ""
         self._changes = 0
+        self._files: list[tuple[int, int] | None] | None = None
 
     def load(self) -> State | None:
         """Take the lock and read the run; `None` when there is none.  Nothing is written to an existing file.
@@ -66,7 +67,7 @@ class SqliteStore:
             StateError: See its kinds; the file is as it was.
         """
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            make_directory(self._directory)
         except OSError as error:
             raise cannot("make", self._directory, error) from error
         self._lock.acquire()
@@ -155,10 +156,12 @@ class SqliteStore:
         with self._mutex:
             database = self._open()
             try:
+                self._check_files()
                 database.execute("BEGIN IMMEDIATE")
                 self._claim(database)
                 _write(database, change)
                 database.execute("COMMIT")
+                self._check_files()
             except BaseException as error:
                 _roll_back(database)
                 if isinstance(error, sqlite3.Error):
@@ -167,6 +170,26 @@ class SqliteStore:
             self._claimed = True
             self._changes += 1
             self._mark()
+
+    def _check_files(self) -> None:
+        """Make sure that what SQLite writes to still has a name: a file that was removed takes every commit, and no
+        process will ever read it.  The log is removed by another program that closes the file when our locks on it are
+        gone, which they are as soon as anything in this process has opened and closed it (POSIX).
+        """
+        found: list[tuple[int, int] | None] = []
+        for path in (self._path, self._path.with_name(f"{self.FILE_NAME}-wal")):
+            try:
+                stat = path.stat()
+                found.append((stat.st_dev, stat.st_ino))
+            except FileNotFoundError:
+                found.append(None)
+        if self._files is None and None not in found:
+            self._files = found
+        elif self._files is not None and found != self._files:
+            raise StateError(
+                f"{str(self._path)!r} or its log was removed or replaced while this process was running on it",
+                kind="fenced",
+            )
 
     def _open(self) -> sqlite3.Connection:
         if self._database is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.errors import NetworkBlockedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["PLACEHOLDER", "REAL_API", "offline"]
 
@@ -75,33 +75,37 @@ def offline(base_url: str = REAL_API) -> Iterator[list[str]]:
     """
     _install()
     blocked: list[str] = []
-    before = _guard_environment(base_url)
+    before = dict(os.environ)
+    _guard_environment(base_url)
     _watchers.append(blocked)
     try:
         yield blocked
     finally:
         _watchers[:] = [one for one in _watchers if one is not blocked]  # `remove` would take an equal list for it
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _restore_environment(before)
 
 
-def _guard_environment(base_url: str) -> dict[str, str | None]:
-    """Replaces what would lead outside; returns what was there before."""
+def _restore_environment(before: Mapping[str, str]) -> None:
+    """As it was, also where the loop set or removed something: the next case must not see it."""
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    for name, value in before.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+
+def _guard_environment(base_url: str) -> None:
+    """Replaces what would lead outside."""
     changes: dict[str, str | None] = dict.fromkeys((name for name in _REMOVED if name in os.environ), None)
     for name in os.environ:
         if name in _KEYS or name.endswith(_KEY_SUFFIXES):
             changes[name] = PLACEHOLDER
     changes |= {"ANTHROPIC_API_KEY": PLACEHOLDER, "ANTHROPIC_BASE_URL": base_url, "NO_PROXY": "*", "no_proxy": "*"}
-    before = {name: os.environ.get(name) for name in changes}
     for name, value in changes.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-    return before
 
 
 def _install() -> None:

@@ -137,21 +137,30 @@ def _judge(
     from harness.case.load import load_case
     from harness.case.run import run_case
     from harness.case.verdict import error_line
-    from harness.errors import CaseError
+    from harness.errors import CaseError, HarnessError
     from harness.gate import Verdict
 
     if collision:
         raise CaseError(shown_path(path), [collision])
     case = load_case(path, project.cases)
-    printed = io.StringIO()
+    printed = _Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
             run = run_case(case, project)
-        except SystemExit as error:
+        except (KeyboardInterrupt, HarnessError):
+            raise
+        except BaseException as error:  # noqa: BLE001 (SystemExit, pytest.skip(), …)
             # What ends a process must not end the gate, least of all with the exit code 0.
             verdict = Verdict(case.id, "failed", error_line(error, project.root))
             return verdict, error, printed.getvalue()
     return gate.judge(run.trace, case.policy(gate.policy)), run.error, printed.getvalue()
+
+
+class _Printed(io.StringIO):
+    """What a loop prints; one that closes its stdout closes nothing of ours."""
+
+    def close(self) -> None:
+        """Stay open."""
 
 
 class _Progress:

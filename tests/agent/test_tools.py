@@ -444,7 +444,7 @@ class TestAdapters:
             def to_dict(self) -> dict[str, str]:
                 return {"type": "memory_20250818", "name": "memory"}
 
-            def call(self, input: object) -> str:  # noqa: A002 (the SDK's name)
+            def call(self, input: object) -> str:
                 return f"{input}"
 
         made = as_tool(Memory())

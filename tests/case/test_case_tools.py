@@ -137,7 +137,7 @@ class SdkTool:
     def to_dict(self) -> dict[str, Any]:
         return {"name": "remote", "description": "Far.", "input_schema": {"type": "object", "properties": {"x": {}}}}
 
-    def call(self, input: dict[str, Any]) -> str:  # noqa: A002
+    def call(self, input: dict[str, Any]) -> str:
         return f"called with {input}"
 
 
