@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from harness.agent.keywords import malformed
 from harness.agent.validation import problems_of
 from harness.errors import ToolError, ToolInputError
 
@@ -178,8 +179,8 @@ def _check_schema(schema: object, allowed: frozenset[str], where: str) -> None:
         if keyword in schema:
             raise ToolError(f"{where}: the API refuses an input_schema with {keyword!r} at its top level")
     properties = schema.get("properties", {})
-    if not isinstance(properties, Mapping):
-        raise ToolError(f"{where}: `properties` of input_schema must be a mapping")
+    for problem in malformed(schema):
+        raise ToolError(f"{where}: {problem}")
     if IDEMPOTENCY_KEY in properties:
         raise ToolError(f"{where}: {IDEMPOTENCY_KEY!r} is filled by the loop; take it out of input_schema")
     missing = [name for name in schema.get("required", ()) if name not in properties]

@@ -221,8 +221,8 @@ def _settle(state: State, plan: Plan) -> Steps:
 def _verify(state: State, plan: Plan, call: Call, tool: Tool) -> Generator[Effect, Any, Decision]:
     """Ask the tool itself; what it finds is durable before it is used."""
     try:
-        arguments = tool.arguments(call.input, idempotency_key(state.run_id, call.tool_use_id))
-    except ToolError:  # the contract was tightened since; the call cannot be put to the tool any more
+        arguments = _arguments(state, call, tool)
+    except ToolError:  # the contract was changed since; the call cannot be put to the tool any more
         return Decision.UNKNOWN
     found = yield Verify(call, tool, arguments)
     if found is None:
@@ -237,13 +237,12 @@ def _verify(state: State, plan: Plan, call: Call, tool: Tool) -> Generator[Effec
 def _prepare(state: State, plan: Plan, call: Call) -> Generator[Effect, Any, _Ready | None]:
     """Check a call against its contract; one that breaks it is answered without being started."""
     tool = plan.toolset.get(call.tool)
-    key = idempotency_key(state.run_id, call.tool_use_id)
     if tool is None:
         names = ", ".join(plan.toolset) or "none"
         wrong = ToolError(f"There is no tool named {call.tool!r}. Nothing was executed. The tools are: {names}.")
     else:
         try:
-            return _Ready(call, tool, tool.arguments(call.input, key))
+            return _Ready(call, tool, _arguments(state, call, tool))
         except ToolError as error:
             wrong = error
     if call.state == "started" and call.effect != "read_only":
@@ -252,6 +251,24 @@ def _prepare(state: State, plan: Plan, call: Call) -> Generator[Effect, Any, _Re
     else:
         yield from _commit(state, Settled(call.tool_use_id, "failed", error_result(wrong), plan.now()))
     return None
+
+
+def _arguments(state: State, call: Call, tool: Tool) -> dict[str, Any]:
+    """What the tool is called with.
+
+    Raises:
+        ToolError: The input breaks the contract, or the contract itself breaks on this input.  The call is durable,
+            so that any other exception would end this process and each that comes after it.
+    """
+    try:
+        return tool.arguments(call.input, idempotency_key(state.run_id, call.tool_use_id))
+    except ToolError:
+        raise
+    except Exception as error:
+        words = error_result(error).content
+        raise ToolError(
+            f"The input of {call.tool!r} could not be checked or converted ({words}). Nothing was executed."
+        ) from error
 
 
 def _groups(ready: Iterable[_Ready], concurrency: int) -> Iterator[list[_Ready]]:

@@ -162,7 +162,10 @@ class Hands:
 
 
 def result_or_error(value: Any, limit: int) -> ToolResult:
-    """What a tool returned, as a result; an iterator that fails while it is read is a failure of the tool."""
+    """What a tool returned, as a result; an iterator that fails while it is read is a failure of the tool.
+
+    Nothing else raises here: a value that cannot be converted is described, as the call itself did succeed.
+    """
     try:
         return result_of(value, limit=limit)
     except Exception as error:  # noqa: BLE001 (as above)

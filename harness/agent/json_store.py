@@ -37,7 +37,7 @@ class JsonStore:
     FILE_NAME: ClassVar[str] = "checkpoint.json"
 
     def __init__(self, directory: str | Path) -> None:
-        self._directory = Path(directory)
+        self._directory = Path(directory).absolute()  # a tool may change the working directory
         self._path = self._directory / self.FILE_NAME
         self._lock = StateLock(self._directory)
         self._mutex = threading.Lock()

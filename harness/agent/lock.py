@@ -16,6 +16,11 @@ __all__ = ["LOCK_NAME", "StateLock"]
 
 LOCK_NAME: Final = "lock"
 
+_PID_BYTES: Final = 16
+"""The first line: the pid of the last holder, padded with spaces.  What follows is the note of the last holder."""
+
+_NOTE_BYTES: Final = 256
+
 
 class StateLock:
     """Holds the lock of a state directory from `acquire` to `release`.
@@ -25,7 +30,7 @@ class StateLock:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / LOCK_NAME
+        self._path = directory.absolute() / LOCK_NAME
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
@@ -47,8 +52,7 @@ class StateLock:
             os.close(descriptor)
             raise cannot("lock", self._path, error) from error
         try:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            os.pwrite(descriptor, f"{os.getpid():<{_PID_BYTES - 1}}\n".encode(), 0)
         except OSError as error:
             os.close(descriptor)
             raise cannot("write", self._path, error) from error
@@ -72,6 +76,36 @@ class StateLock:
                 kind="fenced",
             )
 
+    def read_note(self) -> str:
+        """What was noted last, by this holder or one before it; empty when nothing was.
+
+        Raises:
+            StateError: The lock is not held, or its file cannot be read.
+        """
+        try:
+            return os.pread(self._held(), _NOTE_BYTES, _PID_BYTES).decode(errors="replace").rstrip("\x00 \n")
+        except OSError as error:
+            raise cannot("read", self._path, error) from error
+
+    def write_note(self, note: str) -> None:
+        """Replace the note, in one write that a kill cannot cut in two.  It is not forced to the disk.
+
+        Args:
+            note: One line of text, at most 255 bytes.
+
+        Raises:
+            StateError: The lock is not held, or its file cannot be written.
+        """
+        try:
+            os.pwrite(self._held(), f"{note:<{_NOTE_BYTES - 1}}\n".encode(), _PID_BYTES)
+        except OSError as error:
+            raise cannot("write", self._path, error) from error
+
+    def _held(self) -> int:
+        if self._descriptor is None:
+            raise StateError(f"the lock {str(self._path)!r} is not held", kind="io")
+        return self._descriptor
+
     def release(self) -> None:
         """Give the lock back.  Its file stays: removing it would let two processes lock two files of one name."""
         if self._descriptor is not None:
@@ -80,7 +114,7 @@ class StateLock:
 
     def _refusal(self, descriptor: int) -> StateLockedError:
         try:
-            pid = int(os.pread(descriptor, 32, 0))
+            pid = int(os.pread(descriptor, _PID_BYTES, 0))
         except (OSError, ValueError):
             pid = None
         finally:

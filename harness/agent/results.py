@@ -15,9 +15,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.agent.blocks import is_block
 from harness.agent.contract import MAX_RESULT_CHARS
 from harness.errors import ToolError
 from harness.plain import described, float_text, integer_text, name_text, opened
@@ -28,16 +29,6 @@ MAX_MEDIA_CHARS = 5_000_000
 """Base64 characters that one image or document may have: the API's limit for an image, from its
 documentation.
 """
-
-# What a tool_result may hold besides a string, and the field that makes a mapping such a block rather than
-# data.
-_BLOCKS = {
-    "text": "text",
-    "image": "source",
-    "document": "source",
-    "search_result": "content",
-    "tool_reference": "tool_name",
-}
 
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -77,20 +68,29 @@ def result_of(value: Any, *, limit: int = MAX_RESULT_CHARS) -> ToolResult:
     """Turn what a tool returned into a result.
 
     Strings stay as they are.  Content blocks (mappings or SDK objects of the types text, image, document,
-    search_result, tool_reference), alone or in a list, stay blocks.  Bytes become an image or a document when
+    search_result, tool_reference, with the fields that the API knows and no others), alone or in a list, stay
+    blocks.  Bytes become an image or a document when
     they are one, text when they are UTF-8, else a note with size and digest.  Everything else becomes JSON:
     dataclasses and pydantic models by fields, sets sorted, dates and paths as strings; what JSON cannot hold
-    is described by type and repr.
+    is described by type and repr.  The content of a `ToolResult` goes the same way.
+
+    Only the tool can fail, never its value: an object that resists being read is described, and is no error,
+    because the model would do a write again that is said to have failed.
 
     Args:
         value: The returned value.  An iterator is read to its end, and what it raises is raised here.
         limit: Characters of text; what lies beyond is cut out of the middle and the model is told.
     """
-    if isinstance(value, ToolResult):
-        return ToolResult(_limited(value.content, limit), value.is_error)
-    if isinstance(value, Iterator):
+    if issubclass(type(value), Iterator):  # not isinstance, which asks the value
         value = list(value)
-    return ToolResult(_limited(_content(value), limit))
+    try:
+        if not isinstance(value, ToolResult):
+            return ToolResult(_limited(_content(value), limit))
+        empty = isinstance(value.content, (list, tuple)) and not value.content
+        return ToolResult([] if empty else _limited(_content(value.content), limit), bool(value.is_error))
+    except Exception:  # noqa: BLE001 (whatever a foreign object does when it is looked at)
+        failed = type(value) is ToolResult and value.is_error is True
+        return ToolResult(_limited(scrub(described(value)), limit), failed)
 
 
 def error_result(error: BaseException, *, limit: int = MAX_RESULT_CHARS) -> ToolResult:
@@ -99,9 +99,9 @@ def error_result(error: BaseException, *, limit: int = MAX_RESULT_CHARS) -> Tool
     An error of the harness speaks for itself; any other is named by its type.  An error that carries content
     of its own, as the SDK's `ToolError` does, is answered with that content.
     """
-    content = getattr(error, "content", None)
-    if isinstance(content, (str, list, tuple)) and type(error).__name__ == "ToolError":
-        return ToolResult(_limited(_content(content), limit), is_error=True)
+    content = getattr(error, "content", None) if type(error).__name__ == "ToolError" else None
+    if isinstance(content, (str, list, tuple)):
+        return replace(result_of(content, limit=limit), is_error=True)
     text = _words_of(error)
     if not isinstance(error, ToolError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -135,15 +135,20 @@ def _content(value: Any) -> str | list[dict[str, Any]]:
 
 
 def _as_block(value: Any) -> dict[str, Any] | None:
-    if not isinstance(value, Mapping) and callable(getattr(value, "to_dict", None)):
-        value = value.to_dict()
-    if not isinstance(value, Mapping):
+    try:
+        given = value if isinstance(value, Mapping) else _to_dict(value)
+        if not isinstance(given, Mapping) or not isinstance(given.get("type"), str):
+            return None
+        plain = scrub(_plain(given, 0))
+    except Exception:  # noqa: BLE001 (what cannot be read is no block; whether it is JSON is asked next)
         return None
-    kind = value.get("type")
-    if not isinstance(kind, str) or _BLOCKS.get(kind) not in value:
-        return None
-    plain: dict[str, Any] = json.loads(_as_json(value))
-    return plain
+    return plain if is_block(plain) else None
+
+
+def _to_dict(value: Any) -> Any:
+    """What an object of the SDK says of itself; `to_dict` of a class, or of another library, may want arguments."""
+    to_dict = None if isinstance(value, type) else getattr(value, "to_dict", None)
+    return to_dict() if callable(to_dict) else None
 
 
 def _with_text(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-__all__ = ["read_rows", "to_text"]
+__all__ = ["count_changes", "read_rows", "to_text"]
 
 
 def to_text(value: Any) -> str:
@@ -38,6 +38,22 @@ def read_rows(database: sqlite3.Connection, path: Path) -> tuple[int, State]:
             f"{str(path)!r} is damaged ({error}); restore it from a backup, or move it away to begin anew",
             kind="damaged",
         ) from error
+
+
+def count_changes(database: sqlite3.Connection) -> tuple[str, int]:
+    """The id of the run, and how many changes its rows amount to.
+
+    Every change leaves one trace that is never taken away: a message, an attempt, a start, a process, or the time at
+    which a call was settled.  So each commit counts exactly one more, and a file that has lost commits counts fewer.
+
+    Raises:
+        sqlite3.Error: They cannot be read.
+    """
+    run_id, changes = database.execute(
+        "SELECT (SELECT run_id FROM run), (SELECT count(*) FROM message) + (SELECT count(*) FROM attempt) + "
+        "(SELECT count(*) FROM process) + (SELECT CAST(total(starts) AS INTEGER) + count(settled_at) FROM call)"
+    ).fetchone()
+    return str(run_id), changes
 
 
 def _replay(database: sqlite3.Connection) -> tuple[int, State]:

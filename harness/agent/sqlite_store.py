@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.agent.disk import cannot, make_directory, sync_directory
-from harness.agent.lock import StateLock
+from harness.agent.lock import LOCK_NAME, StateLock
 from harness.agent.sqlite_format import TABLES, check_header, connect, trouble
-from harness.agent.sqlite_rows import read_rows, to_text
+from harness.agent.sqlite_rows import count_changes, read_rows, to_text
 from harness.agent.state import (
     SETTLED,
     Answered,
@@ -39,12 +39,16 @@ class SqliteStore:
     Write-ahead log with synchronous=FULL: a commit that returned has survived the loss of power, as far as the disk
     keeps its promises.  A lock keeps a second process out; an epoch in every transaction stops a first one that was
     paused and has lost the lock.
+
+    SQLite takes a log that was removed, or is damaged, for one that ends earlier: without a word, the run would be an
+    older one, and would do again what it did since.  So the lock file carries how many changes were committed, and a
+    file that holds fewer is refused.
     """
 
     FILE_NAME: ClassVar[str] = "state.sqlite"
 
     def __init__(self, directory: str | Path) -> None:
-        self._directory = Path(directory)
+        self._directory = Path(directory).absolute()  # a tool may change the working directory
         self._path = self._directory / self.FILE_NAME
         self._draft = self._path.with_name(f"{self.FILE_NAME}.new")
         self._lock = StateLock(self._directory)
@@ -52,6 +56,8 @@ class SqliteStore:
         self._database: sqlite3.Connection | None = None
         self._epoch = 0
         self._claimed = False
+        self._run_id = ""
+        self._changes = 0
         self._files: list[tuple[int, int] | None] | None = None
 
     def load(self) -> State | None:
@@ -83,6 +89,8 @@ class SqliteStore:
             return None
         check_header(self._path)
         try:
+            self._run_id, self._changes = _count(self._path)
+            self._check_mark()
             self._database = connect(self._path)
             self._epoch, state = _read(self._database, self._path)
         except sqlite3.Error as error:
@@ -116,6 +124,24 @@ class SqliteStore:
         except OSError as error:
             raise cannot("create", self._path, error) from error
         self._epoch, self._claimed = 1, True
+        self._run_id, self._changes = state.run_id, len(state.prompts)
+        self._mark()
+
+    def _check_mark(self) -> None:
+        """Refuse a file that holds fewer changes than were committed to it."""
+        match self._lock.read_note().split(" ", 1):
+            case [count, self._run_id] if count.isdecimal() and int(count) > self._changes:
+                raise StateError(
+                    f"{str(self._path)!r} holds {self._changes} changes, and {int(count)} were saved: its log "
+                    f"'{self.FILE_NAME}-wal' was removed or damaged, or the file is an older copy. Put back both, or "
+                    f"move the file away to begin anew. To go on from the older state, and maybe do again what was "
+                    f"done since, remove {LOCK_NAME!r} beside it.",
+                    kind="damaged",
+                )
+
+    def _mark(self) -> None:
+        """Note how far the run has come.  After the commit, so that a death between the two notes too little."""
+        self._lock.write_note(f"{self._changes} {self._run_id}")
 
     def _drafts(self) -> Iterator[Path]:
         return self._directory.glob(f"{self._draft.name}*")
@@ -142,6 +168,8 @@ class SqliteStore:
                     raise trouble("write", self._path, error) from error
                 raise
             self._claimed = True
+            self._changes += 1
+            self._mark()
 
     def _check_files(self) -> None:
         """Make sure that what SQLite writes to still has a name: a file that was removed takes every commit, and no
@@ -206,6 +234,15 @@ def read_sqlite(path: Path) -> State:
             database.close()
     except sqlite3.Error as error:
         raise trouble("read", path, error) from error
+
+
+def _count(path: Path) -> tuple[str, int]:
+    """Count by a connection that cannot write: one that can folds the log in, and a damaged log away, as it closes."""
+    database = connect(path, read_only=True)
+    try:
+        return count_changes(database)
+    finally:
+        database.close()
 
 
 def _read(database: sqlite3.Connection, path: Path) -> tuple[int, State]:

@@ -104,7 +104,10 @@ class _Checker:
         patterns: Mapping[str, Any] = schema.get("patternProperties", {})
         for key, item in value.items():
             at = f"{path}.{key}" if path else str(key)
-            matching = [part for pattern, part in patterns.items() if re.search(pattern, key)]
+            # A pattern that Python cannot read may mean this key: it is neither refused nor checked.
+            matching = [
+                part if _reads(pattern) else True for pattern, part in patterns.items() if _matches(pattern, key)
+            ]
             if key in properties:
                 required = key in schema.get("required", ())
                 if not (required and _is_zero(item)):  # said above, or allowed
@@ -193,10 +196,16 @@ def _string_bounds(value: str, schema: Mapping[str, Any], path: str) -> Iterator
 
 
 def _matches(pattern: str, value: str) -> bool:
+    return not _reads(pattern) or re.search(pattern, value) is not None
+
+
+def _reads(pattern: str) -> bool:
+    """Whether Python can read a pattern, which is ECMA 262; one that it cannot is left to the tool."""
     try:
-        return re.search(pattern, value) is not None
-    except re.error:  # patterns are ECMA 262; one that Python cannot read is left to the tool
-        return True
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def _number_bounds(value: float, schema: Mapping[str, Any], path: str) -> Iterator[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from harness.agent import ToolResult, tool
+from harness.agent import Tool, ToolResult, tool
 from harness.agent.core import Plan, converse
 from harness.agent.effects import Ask, Collect, Commit, Launch, Outcome, StopRequested, Whole
+from harness.agent.ledger import unknown_result
+from harness.agent.requests import answered
 from harness.agent.state import Answered, Asked, Prompted, Settled, Started, State
 
 
@@ -85,3 +88,39 @@ def test_the_state_is_never_ahead_of_the_disk() -> None:
     assert state.attempts == 0
     core.send(None)
     assert state.attempts == 1
+
+
+def refusing(fault: Exception, **contract: Any) -> Tool:
+    """A tool whose conversion of the input breaks."""
+
+    def coerce(_: Any) -> dict[str, Any]:
+        raise fault
+
+    schema = {"type": "object", "properties": {"what": {"type": "string"}}}
+    return Tool("look", "", schema, print, coerce=coerce, **contract)
+
+
+@pytest.mark.parametrize("fault", [KeyError("x"), TypeError("bad"), re.error("bad"), RecursionError("deep")])
+def test_a_contract_that_breaks_is_answered(fault: Exception) -> None:
+    """Whatever a conversion raises is the result of its call: raised, it would end every process that resumes."""
+    core = converse(begun(), plan(toolset={"look": refusing(fault)}))
+    for answer in (None, None, response("one")):
+        core.send(answer)
+    step = core.send(None)
+    words = f"{type(fault).__name__}: {fault}"
+    text = f"The input of 'look' could not be checked or converted ({words}). Nothing was executed."
+    assert step == Commit(Settled("one", "failed", ToolResult(text, is_error=True), 0.0))
+
+
+@pytest.mark.parametrize("verify", [None, print])
+def test_a_contract_that_breaks_after_a_crash_leaves_the_call_unknown(verify: Any) -> None:
+    """A write that was started is never said not to have been executed, whether it could be verified or not."""
+    state = begun()
+    state.apply(Asked())
+    message = response("one").message
+    before = refusing(KeyError("x"), effect="idempotent")
+    state.apply(answered(message, state, {"look": before}, tools_off=False))
+    state.apply(Started("one", 0.0))
+    step = next(converse(state, plan(toolset={"look": refusing(KeyError("x"), effect="idempotent", verify=verify)})))
+    call = state.calls["one"]
+    assert step == Commit(Settled("one", "unknown", unknown_result(call), 0.0))

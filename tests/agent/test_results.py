@@ -10,6 +10,7 @@ import hashlib
 import json
 import pathlib
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from harness.agent import ToolInputError, ToolResult
+from harness.agent.execution import result_or_error
 from harness.agent.results import MAX_MEDIA_CHARS, error_result, result_of, scrub
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -97,6 +99,141 @@ def test_content_blocks_stay_blocks() -> None:
     assert result_of({"type": "invoice", "text": "x"}).content == '{"type": "invoice", "text": "x"}'
 
 
+PICTURE = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "text", "text": "x", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+        {"type": "text", "text": "x", "citations": None},
+        {"type": "image", "source": PICTURE, "transformations": {"oversized_image": "error"}},
+        {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+        {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": "x"},
+            "title": "T",
+            "context": None,
+            "citations": {"enabled": True},
+        },
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "x"}]}},
+        {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}},
+        {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "x"}]},
+        {"type": "tool_reference", "tool_name": "read_file"},
+    ],
+)
+def test_every_block_of_the_api_is_known(block: dict[str, Any]) -> None:
+    """Each type of block in each of its shapes reaches the model as it is, in a `ToolResult` as well."""
+    assert result_of([block]) == ToolResult([block])
+    assert result_of(ToolResult([block], is_error=True)) == ToolResult([block], is_error=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"type": "text", "text": "Hello", "marks": [{"type": "bold"}]},
+        {"type": "text", "text": 5},
+        {"type": "text", "text": "x", "citations": [{"type": "book"}]},
+        {"type": "text", "text": "x", "cache_control": {"type": "forever"}},
+        {"type": "image", "source": "https://example.com/a.png"},
+        {"type": "image", "source": {"type": "url", "url": 5}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/bmp", "data": "QUJD"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "no base64"}},
+        {"type": "document", "source": "crm"},
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": " "}]}},
+        {"type": "search_result", "source": "s", "title": "t", "content": "x"},
+        {"type": "search_result", "content": [{"type": "text", "text": "x"}]},
+        {"type": "tool_reference", "tool_name": None},
+        {"type": "weird"},
+        {"type": ["text"], "text": "x"},
+    ],
+)
+def test_data_that_looks_like_a_block_is_data(data: dict[str, Any]) -> None:
+    """The API would refuse every later request of the run for one unknown field, so it is sent as text."""
+    text = json.dumps([data])
+    assert result_of([data]) == ToolResult(text)
+    assert result_of([{"type": "text", "text": "x"}, data]).content == json.dumps([{"type": "text", "text": "x"}, data])
+    assert result_of(ToolResult([data], is_error=True)) == ToolResult(text, is_error=True)
+
+
+def test_the_content_of_a_tool_result_is_cleaned_as_any_other() -> None:
+    """A lone surrogate or a blank block in a `ToolResult` would make the run impossible to resume."""
+    assert result_of(ToolResult("a\ud800")) == ToolResult("a\ufffd")
+    blocks = [{"type": "text", "text": "\x00b"}, {"type": "text", "text": " "}]
+    assert result_of(ToolResult(blocks, is_error=True)) == ToolResult([{"type": "text", "text": "\ufffdb"}], True)
+    assert result_of(ToolResult([])) == ToolResult([])
+
+
+class Choosy:
+    def to_dict(self, orient: str) -> dict[str, Any]:
+        raise AssertionError(orient)
+
+    def __repr__(self) -> str:
+        return "Choosy()"
+
+
+class Closed(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise OSError("closed")
+
+    def __iter__(self) -> Iterator[str]:
+        raise OSError("closed")
+
+    def __len__(self) -> int:
+        return 1
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raise OSError("closed")
+
+
+class Burst(dict[str, Any]):
+    def items(self) -> Any:
+        raise OSError("burst")
+
+
+class Liar:
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        raise OSError("liar")
+
+    def __repr__(self) -> str:
+        return "Liar(\ud800)"
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        (Choosy(), f'"<{__name__}.Choosy: Choosy()>"'),
+        (Choosy, f"\"<builtins.type: <class '{__name__}.Choosy'>>\""),
+        ([Choosy()], f'["<{__name__}.Choosy: Choosy()>"]'),
+        (Closed(), f'"<{__name__}.Closed>"'),
+        (Burst(a=1), f"<{__name__}.Burst: {{'a': 1}}>"),
+        (Liar(), f"<{__name__}.Liar: Liar(\ufffd)>"),
+        ({"type": "text", "text": 5}, '{"type": "text", "text": 5}'),
+        (ToolResult(None), "null"),  # type: ignore[arg-type]
+        (ToolResult(5), "5"),  # type: ignore[arg-type]
+        (ToolResult({"a": 1}), '{"a": 1}'),  # type: ignore[arg-type]
+        (ToolResult(["a"]), '["a"]'),  # type: ignore[list-item]
+        (ToolResult(b"plain"), "plain"),  # type: ignore[arg-type]
+        (ToolResult(Closed()), f'"<{__name__}.Closed>"'),  # type: ignore[arg-type]
+    ],
+    ids=range(13),
+)
+def test_a_call_that_succeeded_is_never_reported_as_failed(value: Any, content: str) -> None:
+    """A value that resists conversion is described and is no error: the model would do the write again."""
+    assert result_or_error(value, 1000) == ToolResult(content)
+
+
+def test_an_iterator_that_fails_is_a_failure_of_the_tool() -> None:
+    """A generator runs the tool's own code while it is read."""
+
+    def rows() -> Iterator[int]:
+        yield 1
+        raise OSError("lost")
+
+    assert result_or_error(rows(), 1000) == ToolResult("OSError: lost", is_error=True)
+
+
 def test_images_and_documents_in_bytes_are_shown_as_what_they_are() -> None:
     """A screenshot returned as bytes reaches the model as a picture, a PDF as a document."""
     source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}
@@ -140,10 +277,10 @@ def test_the_limit_counts_all_text_blocks_together() -> None:
 
 def test_a_picture_beyond_the_apis_limit_is_left_out_and_said_so() -> None:
     """A request that the API would refuse whole is not sent."""
-    data = "A" * (MAX_MEDIA_CHARS + 1)
+    data = "A" * (MAX_MEDIA_CHARS + 4)
     block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
     assert result_of([block]).content == [
-        {"type": "text", "text": "[image left out: 5,000,001 base64 characters, and the API takes 5,000,000]"}
+        {"type": "text", "text": "[image left out: 5,000,004 base64 characters, and the API takes 5,000,000]"}
     ]
 
 
@@ -154,7 +291,10 @@ def test_errors_are_told_apart() -> None:
     assert error_result(RuntimeError("<A object at 0x7f001122>")).content == "RuntimeError: <A object at 0x>"
     refusal = ToolInputError("t", ["`a` is required and missing"])
     assert error_result(refusal).content == str(refusal)
-    blocks: list[Any] = [{"type": "text", "text": "no"}, {"type": "image", "source": {"type": "url", "url": "u"}}]
+    blocks: list[Any] = [
+        {"type": "text", "text": "no"},
+        {"type": "image", "source": {"type": "url", "url": "https://a.io/b.png"}},
+    ]
     assert error_result(SdkToolError(blocks)) == ToolResult(blocks, is_error=True)
 
 

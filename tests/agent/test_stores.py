@@ -15,7 +15,19 @@ import pytest
 
 from harness.agent import Call, JsonStore, SqliteStore, StateError, StateLockedError, Store, run
 from harness.agent.results import ToolResult
-from harness.agent.state import Answered, Asked, Prompted, Returned, Settled, Started, State
+from harness.agent.sqlite_rows import count_changes
+from harness.agent.state import (
+    Answered,
+    Asked,
+    GaveUp,
+    OwnProcess,
+    ProcessBegan,
+    Prompted,
+    Returned,
+    Settled,
+    Started,
+    State,
+)
 from harness.agent.store import open_store
 
 BOTH = pytest.mark.parametrize("make", [SqliteStore, JsonStore])
@@ -82,6 +94,22 @@ class TestBoth:
         again = make(tmp_path)
         assert again.load() is not None
         again.close()
+
+    def test_a_change_of_the_working_directory_changes_nothing(
+        self, make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A tool may go elsewhere; a state given by a relative path stays where it was opened."""
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path)
+        store = make("state")
+        begin(store)
+        monkeypatch.chdir("elsewhere")
+        store.commit(Asked())
+        store.close()
+        again = make(tmp_path / "state")
+        assert again.load().attempts == 1
+        again.close()
+        assert list((tmp_path / "elsewhere").iterdir()) == []
 
     def test_a_paused_process_is_fenced(self, make: Any, tmp_path: Path) -> None:
         """A process that lost its lock without knowing writes nothing once another one has taken over."""
@@ -434,3 +462,105 @@ def test_a_file_where_the_directory_should_be_is_refused(tmp_path: Path) -> None
     (tmp_path / "state").write_text("notes")
     with pytest.raises(StateError, match="cannot make"):
         SqliteStore(tmp_path / "state").load()
+
+
+def cut(log: bytes) -> bytes:
+    return log[: len(log) // 2]
+
+
+def flipped(log: bytes) -> bytes:
+    return log[: len(log) // 2] + bytes([log[len(log) // 2] ^ 1]) + log[len(log) // 2 + 1 :]
+
+
+class TestLostCommits:
+    def copy(self, source: Path, target: Path, *names: str) -> Path:
+        """What a killed process leaves, or a part of it: its files while it still has them open."""
+        target.mkdir()
+        for name in names:
+            (target / name).write_bytes((source / name).read_bytes())
+        return target
+
+    @pytest.mark.parametrize("harm", [None, bytes, cut, flipped], ids=["removed", "emptied", "cut", "flipped"])
+    def test_a_log_that_lost_commits_is_no_older_conversation(self, harm: Any, tmp_path: Path) -> None:
+        """A mail that was sent after the older state would be sent again; what is left of the log stays as it is."""
+        store = SqliteStore(tmp_path / "a")
+        fill(store)
+        copy = self.copy(tmp_path / "a", tmp_path / "b", "state.sqlite", "lock")
+        if harm is not None:
+            log = (tmp_path / "a/state.sqlite-wal").read_bytes()
+            log = b"" if harm is bytes else harm(log)
+            (copy / "state.sqlite-wal").write_bytes(log)
+        store.close()
+        before = (copy / "state.sqlite").read_bytes()
+        with pytest.raises(
+            StateError, match=r"holds \d changes, and 6 were saved: its log 'state\.sqlite-wal'"
+        ) as caught:
+            SqliteStore(copy).load()
+        assert caught.value.kind == "damaged"
+        assert (copy / "state.sqlite").read_bytes() == before
+        if harm is not None:
+            assert (copy / "state.sqlite-wal").read_bytes() == log
+        (copy / "lock").unlink()  # as the message says, for whoever wants the older state all the same
+        again = SqliteStore(copy)
+        assert again.load() is not None
+        again.close()
+
+    def test_a_killed_process_leaves_what_its_successor_takes(self, tmp_path: Path) -> None:
+        """File, log and lock as they stood are a whole state, also when death came between commit and note."""
+        store = SqliteStore(tmp_path / "a")
+        fill(store)
+        names = ("state.sqlite", "state.sqlite-wal", "lock")
+        whole = self.copy(tmp_path / "a", tmp_path / "b", *names)
+        note = (tmp_path / "a/lock").read_bytes()
+        store.commit(Asked())
+        behind = self.copy(tmp_path / "a", tmp_path / "c", *names)
+        (behind / "lock").write_bytes(note)
+        store.close()
+        for directory, attempts in ((whole, 1), (behind, 2)):
+            again = SqliteStore(directory)
+            loaded = again.load()
+            assert loaded is not None
+            assert loaded.attempts == attempts
+            again.close()
+
+    def test_every_commit_counts_one(self, tmp_path: Path) -> None:
+        """Whatever the change, the file counts what the note says: one more, never two, never none."""
+        refused = Call("toolu_2", 1, 1, "x", {}, "read_only", state="failed", result=ToolResult("no", is_error=True))
+        second = {"type": "tool_use", "id": "toolu_2", "name": "x", "input": {}}
+        store = SqliteStore(tmp_path)
+        begin(store)
+        seen = []
+        for change in (
+            Asked(),
+            GaveUp(),
+            Asked(),
+            Answered([BLOCK, second], ABOUT, 3, (CALL, refused)),
+            Started("toolu_1", 1.5),
+            ProcessBegan("toolu_1", OwnProcess(1, "x")),
+            Started("toolu_1", 2.5),
+            Settled("toolu_1", "unknown", ToolResult("?", is_error=True), 2.5),
+            Returned(None, "And then?"),
+            Prompted("More."),
+        ):
+            store.commit(change)
+            with contextlib.closing(sqlite3.connect(tmp_path / "state.sqlite")) as database:
+                counted = count_changes(database)
+            assert (tmp_path / "lock").read_text()[16:].split() == [str(counted[1]), counted[0]]
+            seen.append(counted)
+        store.close()
+        assert seen == [("run-1", count) for count in range(2, 12)]
+
+    def test_the_note_of_another_run_counts_for_nothing(self, tmp_path: Path) -> None:
+        """A file that was moved away makes room for a new run, shorter than the one before."""
+        fill_and_close(SqliteStore(tmp_path))
+        (tmp_path / "state.sqlite").rename(tmp_path / "old")
+        store = SqliteStore(tmp_path)
+        begin(store)
+        store.close()
+        assert (tmp_path / "lock").read_text()[16:].split() == ["1", "run-1"]
+        again = SqliteStore(tmp_path)
+        assert again.load() is not None
+        again.close()
+        (tmp_path / "lock").write_text(f"{'1':<15}\n900 run-2\n")
+        assert again.load() is not None
+        again.close()

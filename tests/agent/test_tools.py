@@ -462,3 +462,71 @@ def test_declaring_the_api_costs_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+class TestMalformedSchemas:
+    @pytest.mark.parametrize(
+        ("schema", "problem"),
+        [
+            ({"required": None}, "input_schema.required must be a list of field names, not None"),
+            ({"properties": []}, "input_schema.properties must be a mapping of names to schemas, not []"),
+            (
+                {"properties": {"a": {"enum": 5}}},
+                "input_schema.properties.a.enum must be a list of values, not 5",
+            ),
+            (
+                {"properties": {"a": {"minLength": "3"}}},
+                "input_schema.properties.a.minLength must be a number of 0 or more without fraction, not '3'",
+            ),
+            (
+                {"properties": {"a": {"maxItems": float("inf")}}},
+                "input_schema.properties.a.maxItems must be a number of 0 or more without fraction, not inf",
+            ),
+            (
+                {"properties": {"a": {"$ref": 5}}},
+                "input_schema.properties.a.$ref must be a reference such as '#/$defs/Row', not 5",
+            ),
+            (
+                {"properties": {"a": {"type": 5}}},
+                "input_schema.properties.a.type must be the name of a type, or a list of such names, not 5",
+            ),
+            (
+                {"properties": {"a": {"items": {"pattern": 5}}}},
+                "input_schema.properties.a.items.pattern must be a regular expression, not 5",
+            ),
+            (
+                {"properties": {"a": {"anyOf": [{"required": True}]}}},
+                "input_schema.properties.a.anyOf[0].required must be a list of field names, not True",
+            ),
+            ({"$defs": {"Row": 5}}, "input_schema.$defs.Row must be a schema (a mapping), not 5"),
+            ({"properties": {"a": {"oneOf": {}}}}, "input_schema.properties.a.oneOf must be a list of schemas, not {}"),
+        ],
+    )
+    def test_a_malformed_keyword_is_refused_at_definition(self, schema: dict[str, Any], problem: str) -> None:
+        """A schema that would break every check of a call is named where it is written, before any run."""
+        with pytest.raises(ToolError) as caught:
+            Tool("t", "", {"type": "object", **schema}, print)
+        assert str(caught.value) == f"tool 't': {problem}"
+
+    def test_fields_may_have_the_names_of_keywords(self) -> None:
+        """What stands under `properties` are names, and what stands in `enum` and `const` are values."""
+        properties = {
+            "required": {"type": "boolean"},
+            "enum": {"const": {"required": None}},
+            "$ref": {"enum": [{"type": 5}]},
+            "items": {"type": ["array", "null"], "items": True, "minItems": 1.0},
+        }
+        Tool("t", "", {"type": "object", "properties": properties, "required": ["enum"]}, print)
+
+    def test_a_pattern_that_only_ecma_knows_is_left_to_the_tool(self) -> None:
+        """A key that such a pattern may mean is neither refused nor checked, and other patterns still count."""
+        schema = {
+            "type": "object",
+            "properties": {},
+            "patternProperties": {r"^\p{Lu}": {"type": "integer"}, "^n_": {"type": "integer"}, "a{99999999999}": {}},
+            "additionalProperties": False,
+        }
+        contract = Tool("t", "", schema, print)
+        contract.validate({"X": "x", "n_1": 1})
+        with pytest.raises(ToolInputError, match="`n_1` must be an integer"):
+            contract.validate({"n_1": "x"})
