@@ -9,7 +9,7 @@ import pytest
 
 from harness.agent import Tool, ToolResult, tool
 from harness.agent.core import Plan, converse
-from harness.agent.effects import Ask, Collect, Commit, Launch, Outcome, StopRequested, Whole
+from harness.agent.effects import Ask, Collect, Commit, Launch, Outcome, Outlast, StopRequested, Whole
 from harness.agent.ledger import unknown_result
 from harness.agent.requests import answered
 from harness.agent.state import Answered, Asked, Prompted, Settled, Started, State
@@ -121,6 +121,7 @@ def test_a_contract_that_breaks_after_a_crash_leaves_the_call_unknown(verify: An
     before = refusing(KeyError("x"), effect="idempotent")
     state.apply(answered(message, state, {"look": before}, tools_off=False))
     state.apply(Started("one", 0.0))
-    step = next(converse(state, plan(toolset={"look": refusing(KeyError("x"), effect="idempotent", verify=verify)})))
+    steps = converse(state, plan(toolset={"look": refusing(KeyError("x"), effect="idempotent", verify=verify)}))
     call = state.calls["one"]
-    assert step == Commit(Settled("one", "unknown", unknown_result(call), 0.0))
+    assert next(steps) == Outlast((call,))
+    assert steps.send(frozenset()) == Commit(Settled("one", "unknown", unknown_result(call), 0.0))

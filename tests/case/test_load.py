@@ -132,7 +132,6 @@ BAD = {
         MINIMAL + "zzz: 1\n",
         [
             "4:1: unknown key 'zzz'; there are: description, agent, command, resume, prompt, tools, writes, workspace, "
-            "4:1: unknown key 'zzz'; there are: description, agent, command, resume, prompt, tools, writes, workspace, "
             "model, limits, compare, normalize, stuck, detail, faults, marks, tags, max_turns (at zzz)"
         ],
     ),
