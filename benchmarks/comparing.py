@@ -71,7 +71,10 @@ MUTATIONS: dict[str, tuple[Callable[[Trace], Trace], bool]] = {
         lambda one: dataclasses.replace(one, calls=(*one.calls[:-1], dataclasses.replace(one.calls[-1], ok=False))),
         True,
     ),
-    "a turn more": (lambda one: dataclasses.replace(one, turns=one.turns + 1), True),
+    "a turn more": (
+        lambda one: dataclasses.replace(one, turns=one.turns + 1, stop_reasons=(*one.stop_reasons, "end_turn")),
+        True,
+    ),
 }
 
 
