@@ -516,7 +516,8 @@ class TestMalformedSchemas:
             "$ref": {"enum": [{"type": 5}]},
             "items": {"type": ["array", "null"], "items": True, "minItems": 1.0},
         }
-        Tool("t", "", {"type": "object", "properties": properties, "required": ["enum"]}, print)
+        made = Tool("t", "", {"type": "object", "properties": properties, "required": ["enum"]}, print)
+        assert made.definition()["input_schema"]["properties"] == properties
 
     def test_a_pattern_that_only_ecma_knows_is_left_to_the_tool(self) -> None:
         """A key that such a pattern may mean is neither refused nor checked, and other patterns still count."""
