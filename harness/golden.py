@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.atomic import write_atomically
+from harness.crash_golden import CRASH_SUFFIX
 from harness.errors import GoldenError, GoldenMissingError
 from harness.normalize import DIGEST_KEY_VARIABLE, digest_key, key_fingerprint
 from harness.project import DETAILS, Project
@@ -17,14 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["SCHEMA", "GoldenStore", "dump_trace", "load_golden", "load_trace", "parse_trace"]
+__all__ = ["SCHEMA", "GoldenStore", "decode_trace", "dump_trace", "load_golden", "load_trace", "parse_trace"]
 
 SCHEMA: Final = "harness.trace/1"
 
 _SCHEMA_FORM: Final = re.compile(r"harness\.trace/(\d+)")
 _CONFLICT: Final = re.compile(r"^(<<<<<<< |=======$|>>>>>>> |\|\|\|\|\|\|\| )", re.MULTILINE)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_CRASH_SUFFIX: Final = ".crash.json"
 
 
 def dump_trace(trace: Trace, *, results: bool = True) -> str:
@@ -119,6 +119,15 @@ def load_trace(path: Path, source: str | None = None) -> Trace:
         raise GoldenMissingError(f"{source} does not exist") from None
     except OSError as error:
         raise GoldenError(f"{source} cannot be read: {error.strerror or error}", "unreadable") from None
+    return decode_trace(data, source)
+
+
+def decode_trace(data: bytes, source: str) -> Trace:
+    """The trace in the bytes of a file.
+
+    Raises:
+        GoldenError: as `parse_trace`, and `unreadable` when they are not UTF-8.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -202,7 +211,7 @@ class GoldenStore:
 
     def _case(self, path: Path) -> str:
         name = path.relative_to(self.folder).as_posix()
-        return name.removesuffix(_CRASH_SUFFIX if name.endswith(_CRASH_SUFFIX) else ".json")
+        return name.removesuffix(CRASH_SUFFIX if name.endswith(CRASH_SUFFIX) else ".json")
 
     def _has_owner(self, path: Path) -> bool:
         try:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from harness.atomic import write_atomically
-from harness.crash.golden import Row, dump_rows, golden_path, load_rows, row_of
 from harness.crash.lines import breach_lines, change_lines
+from harness.crash_golden import Row, crash_golden_path, dump_rows, load_rows
 from harness.errors import GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.faults.sweep import Sweep
+    from harness.faults.sweep import Crash, Sweep
     from harness.project import Project
     from harness.report.lines import Line
 
@@ -59,9 +59,9 @@ def judge(case: str, sweep: Sweep, project: Project, *, update: bool = False, pa
         update: accept it as the golden, unless an invariant is broken.
         partial: only some points were wanted: the others of the golden do not count, and nothing is accepted.
     """
-    path = golden_path(project.golden_traces, case)
+    path = crash_golden_path(project.golden_traces, case)
     source = path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else path.name
-    rows = [row_of(crash) for crash in sweep.crashes]
+    rows = [_row(crash) for crash in sweep.crashes]
     _keep(case, rows, project)
     if sweep.broken or sweep.not_tried:
         return CrashVerdict(case, "failed", _failure(sweep), tuple(breach_lines(case, sweep)), sweep)
@@ -85,10 +85,14 @@ def judge(case: str, sweep: Sweep, project: Project, *, update: bool = False, pa
     return CrashVerdict(case, "drift", headline, tuple(lines), sweep)
 
 
+def _row(crash: Crash) -> Row:
+    return Row(crash.kills[0], crash.outcome, crash.executions, crash.unknown, crash.turns)
+
+
 def _accept(
     case: str, rows: Sequence[Row], sweep: Sweep, project: Project, lines: Sequence[Line], *, replaced: bool = False
 ) -> CrashVerdict:
-    path = golden_path(project.golden_traces, case)
+    path = crash_golden_path(project.golden_traces, case)
     known = path.exists()
     try:
         changed = write_atomically(path, dump_rows(case, rows).encode())
@@ -118,4 +122,4 @@ def _keep(case: str, rows: Sequence[Row], project: Project) -> None:
         ignore = project.artifacts / ".gitignore"
         if not ignore.exists():
             write_atomically(ignore, b"*\n")
-        write_atomically(golden_path(project.artifacts / "crash", case), dump_rows(case, rows).encode())
+        write_atomically(crash_golden_path(project.artifacts / "crash", case), dump_rows(case, rows).encode())

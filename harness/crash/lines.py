@@ -12,7 +12,7 @@ from harness.report.lines import Line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.crash.golden import Row
+    from harness.crash_golden import Row
     from harness.faults.sweep import Crash, Sweep
     from harness.report.lines import Style
 

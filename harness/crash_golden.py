@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from harness.faults.sweep import Crash
+__all__ = ["CRASH_SUFFIX", "SCHEMA", "Row", "crash_golden_path", "dump_rows", "load_rows", "parse_rows"]
 
-__all__ = ["SCHEMA", "Row", "dump_rows", "golden_path", "load_rows", "row_of"]
+CRASH_SUFFIX: Final = ".crash.json"
 
 SCHEMA: Final = "harness.crash/1"
 
@@ -45,14 +45,9 @@ class Row:
         return {**head, "turns": self.turns}
 
 
-def row_of(crash: Crash) -> Row:
-    """The line of a history that was killed once."""
-    return Row(crash.kills[0], crash.outcome, crash.executions, crash.unknown, crash.turns)
-
-
-def golden_path(folder: Path, case: str) -> Path:
+def crash_golden_path(folder: Path, case: str) -> Path:
     """The file of a case's crash golden."""
-    return folder / f"{case}.crash.json"
+    return folder / f"{case}{CRASH_SUFFIX}"
 
 
 def dump_rows(case: str, rows: Iterable[Row]) -> str:
@@ -64,7 +59,7 @@ def dump_rows(case: str, rows: Iterable[Row]) -> str:
 
 
 def load_rows(path: Path, source: str, case: str) -> list[Row]:
-    """The lines of a crash golden.
+    """The lines of a crash golden on disk.
 
     Args:
         path: the file.
@@ -75,7 +70,7 @@ def load_rows(path: Path, source: str, case: str) -> list[Row]:
         GoldenError: `kind` says why it cannot be used.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise GoldenMissingError(
             f"no crash golden yet: {source} does not exist; look at the matrix, then accept it with: "
@@ -83,7 +78,23 @@ def load_rows(path: Path, source: str, case: str) -> list[Row]:
         ) from None
     except OSError as error:
         raise GoldenError(f"{source} cannot be read: {error.strerror or error}", "unreadable") from None
-    except ValueError as error:
+    return parse_rows(data, source, case)
+
+
+def parse_rows(text: bytes, source: str, case: str) -> list[Row]:
+    """The lines of a crash golden.
+
+    Args:
+        text: as `dump_rows` writes it, in UTF-8.
+        source: what to call it in errors.
+        case: whose it must be.
+
+    Raises:
+        GoldenError: `not_json`, `invalid` or `foreign`.
+    """
+    try:
+        data = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise GoldenError(f"{source} is not JSON: {error}; restore it from git", "not_json") from None
     try:
         if data["schema"] != SCHEMA:

@@ -1,0 +1,117 @@
+"""One side of a comparison: traces and crash goldens by case, and the files that hold none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.changes.conflict import Conflict, find_conflict
+from harness.crash_golden import CRASH_SUFFIX, Row, parse_rows
+from harness.errors import GoldenError, HarnessError
+from harness.golden import decode_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from harness.repository import Repository
+    from harness.trace import Trace
+
+__all__ = ["Side", "commit_side", "file_side", "folder_side", "side_of"]
+
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Traces by case.
+
+    Args:
+        name: what to call it: `main`, `golden_traces/`, `now`.
+        traces: by case.
+        crashes: crash goldens by case.
+        problems: by case, why its file holds no trace; `kind` says what it is.
+        conflicts: by case, both versions in a file that an unresolved merge left.
+    """
+
+    name: str
+    traces: Mapping[str, Trace] = field(default_factory=dict)
+    crashes: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    problems: Mapping[str, GoldenError] = field(default_factory=dict)
+    conflicts: Mapping[str, Conflict] = field(default_factory=dict)
+
+    def cases(self) -> set[str]:
+        """All cases that it says something of."""
+        return {*self.traces, *self.crashes, *self.problems, *self.conflicts}
+
+
+def side_of(name: str, files: Mapping[str, bytes], source: str = "") -> Side:
+    """The side that the files of a folder make.
+
+    Args:
+        name: what to call it.
+        files: contents by path relative to the folder; only `*.json` counts, hidden files do not.
+        source: the folder, as messages name it.
+    """
+    traces: dict[str, Trace] = {}
+    crashes: dict[str, tuple[Row, ...]] = {}
+    problems: dict[str, GoldenError] = {}
+    conflicts: dict[str, Conflict] = {}
+    for path, data in files.items():
+        if not path.endswith(_SUFFIX) or path.rpartition("/")[2].startswith("."):
+            continue
+        shown = f"{source.rstrip('/')}/{path}" if source else path
+        case = path.removesuffix(CRASH_SUFFIX if path.endswith(CRASH_SUFFIX) else _SUFFIX)
+        try:
+            if path.endswith(CRASH_SUFFIX):
+                crashes[case] = tuple(parse_rows(data, shown, case))
+            else:
+                traces[case] = decode_trace(data, shown)
+        except GoldenError as error:
+            conflict = find_conflict(data, shown) if error.kind == "conflict" else None
+            if conflict is None:
+                problems[case] = error
+            else:
+                conflicts[case] = conflict
+    return Side(name, traces, crashes, problems, conflicts)
+
+
+def folder_side(folder: Path, name: str) -> Side:
+    """The traces below a folder; none when it does not exist.
+
+    Raises:
+        HarnessError: a file cannot be read.
+    """
+    files: dict[str, bytes] = {}
+    for path in sorted(folder.rglob(f"*{_SUFFIX}")):
+        try:
+            files[path.relative_to(folder).as_posix()] = path.read_bytes()
+        except IsADirectoryError:
+            continue
+        except OSError as error:
+            raise HarnessError(f"{path.name} cannot be read: {error.strerror or error}") from None
+    return side_of(name, files, folder.name)
+
+
+def commit_side(repository: Repository, commit: str, folder: Path, name: str) -> Side:
+    """The traces below a folder, as they were at a commit.
+
+    Raises:
+        HarnessError: git cannot tell.
+    """
+    return side_of(name, repository.files(commit, folder), f"{name}:{folder.name}")
+
+
+def file_side(path: Path, name: str) -> Side:
+    """The one trace in a file, under the id that it names.
+
+    Raises:
+        GoldenError: the file holds no trace: it was asked for by name.
+        HarnessError: it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise HarnessError(f"{name} cannot be read: {error.strerror or error}") from None
+    trace = decode_trace(data, name)
+    return Side(name, {trace.case: trace})

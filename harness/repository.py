@@ -1,0 +1,240 @@
+"""What git knows: the files of a folder at a commit, the commit that a branch began at, how files changed over time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["Repository", "Revision"]
+
+_LIMIT: Final = 120
+"""Seconds for one git command: large histories on cold disks are slow, a hanging credential prompt is for ever."""
+
+_MARK: Final = "\x01harness revision\x01"
+
+_TARGETS: Final = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+"""What the two large forges call the branch that a pull request goes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One commit that changed a file.
+
+    Args:
+        commit: its whole id.
+        time: of the commit, in seconds since the epoch.
+        author: a name, as the commit has it.
+        subject: the first line of its message.
+        files: what it changed below the folder that was asked for: path relative to that folder -> id of the content,
+            None where the file was deleted.
+    """
+
+    commit: str
+    time: int
+    author: str
+    subject: str
+    files: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A git repository, reached through the `git` command.
+
+    Args:
+        root: its working tree.
+    """
+
+    root: Path
+
+    @classmethod
+    def around(cls, folder: Path) -> Repository:
+        """The repository that a folder is in.
+
+        Raises:
+            HarnessError: there is none, or no git.
+        """
+        place = next(one for one in (folder, *folder.parents) if one.is_dir())
+        try:
+            top = _git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").removesuffix("\n")
+        except _GitError as error:
+            raise HarnessError(f"{folder.name}/ is in no git repository ({error})") from None
+        return cls(Path(top))
+
+    def commit(self, reference: str) -> str:
+        """The id of the commit that a name stands for: a branch, a tag, `HEAD~2`, a shortened id.
+
+        Raises:
+            HarnessError: there is no such commit here.
+        """
+        try:
+            # The name is the user's: what begins with a dash is no option.
+            found = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
+        except _GitError:
+            raise HarnessError(
+                f"git knows no commit {reference!r} here{self._shallow_hint()}; git branch -a lists the branches"
+            ) from None
+        return found.decode("ascii").strip()
+
+    def target(self) -> str:
+        """The branch that this one will be merged into: what CI says, else the remote's default, else main or master.
+
+        Raises:
+            HarnessError: none of these exists.
+        """
+        wanted = next((value for name in _TARGETS if (value := os.environ.get(name))), None)
+        if wanted is not None:
+            for name in (f"origin/{wanted}", wanted):
+                if self._has(name):
+                    return name
+            raise HarnessError(
+                f"CI names {wanted!r} as the target branch, but it was not fetched{self._shallow_hint()}; "
+                f"fetch it with: git fetch origin {wanted}"
+            )
+        for name in ("refs/remotes/origin/HEAD", "origin/main", "origin/master", "main", "master"):
+            if self._has(name):
+                return name.removeprefix("refs/remotes/")
+        raise HarnessError("no branch to compare with: neither origin/HEAD, main nor master exists; name one")
+
+    def merge_base(self, reference: str | None = None) -> str:
+        """The commit at which the checked-out branch left another one (default: `target()`).
+
+        Raises:
+            HarnessError: the branches have no common commit here, as in a shallow clone.
+        """
+        name = self.target() if reference is None else reference
+        other = self.commit(name)
+        try:
+            return _git(self.root, "merge-base", "HEAD", other).decode("ascii").split("\n")[0]
+        except _GitError:
+            raise HarnessError(f"HEAD and {name} have no common commit here{self._shallow_hint()}") from None
+
+    def files(self, commit: str, folder: Path) -> dict[str, bytes]:
+        """The files below a folder as they were at a commit, by path relative to it; empty when it was not there.
+
+        Args:
+            commit: its id.
+            folder: absolute, inside the working tree.
+
+        Raises:
+            HarnessError: the folder is outside of the repository, or git failed.
+        """
+        prefix = self.inside(folder)
+        listed = self._ask("ls-tree", "-r", "-z", "--full-tree", commit, "--", *([prefix] if prefix else []))
+        names: dict[str, str] = {}
+        for entry in listed.split(b"\0"):
+            facts, _, name = entry.decode("utf-8", "surrogateescape").partition("\t")
+            if name and facts.split()[1] == "blob":
+                names[name.removeprefix(prefix).removeprefix("/")] = facts.split()[2]
+        contents = self.contents(list(names.values()))
+        return {name: contents[blob] for name, blob in names.items() if blob in contents}
+
+    def contents(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The contents with these ids, in one call of git; one that is not here (a partial clone) is left out."""
+        if not ids:
+            return {}
+        answer = self._ask("cat-file", "--batch", data="".join(f"{one}\n" for one in ids).encode("ascii"))
+        found: dict[str, bytes] = {}
+        place = 0
+        for _ in ids:
+            end = answer.index(b"\n", place)
+            head = answer[place:end].split()
+            place = end + 1
+            if len(head) == 3:
+                size = int(head[2])
+                found[head[0].decode("ascii")] = answer[place : place + size]
+                place += size + 1
+        return found
+
+    def history(self, folder: Path, limit: int | None = None) -> Iterator[Revision]:
+        """The commits that changed something at or below a path, newest first, merges as what they changed themselves.
+
+        Args:
+            folder: absolute, inside the working tree; a file is fine, too.
+            limit: how many commits at most.
+        """
+        prefix = self.inside(folder)
+        if not self._has("HEAD"):
+            return
+        # A merge counts by what it has from none of its parents.
+        arguments = ["log", "--raw", "--diff-merges=dense-combined", "-z", "--no-abbrev", "--no-renames"]
+        arguments += [f"--format={_MARK}%H%x00%ct%x00%an%x00%s"]
+        arguments += [f"--max-count={limit}"] if limit is not None else []
+        text = self._ask(*arguments, "--", prefix or ".").decode("utf-8", "surrogateescape")
+        for record in text.split(_MARK)[1:]:
+            commit, time, author, subject, *rest = record.split("\0")
+            files: dict[str, str | None] = {}
+            entries = iter(rest)
+            for entry in entries:
+                facts = entry.lstrip("\n")
+                if facts.startswith(":"):
+                    parents = len(facts) - len(facts.lstrip(":"))
+                    blob = facts.split()[2 * parents + 1]
+                    name = next(entries).removeprefix(prefix).removeprefix("/")
+                    files[name] = blob if blob.strip("0") else None
+            if files:
+                yield Revision(commit, int(time), author, subject, files)
+
+    def inside(self, folder: Path) -> str:
+        """A path as git names it: relative to the root of the working tree, `/` between parts, empty for the root.
+
+        Raises:
+            HarnessError: it is outside.
+        """
+        real = Path(os.path.realpath(folder))
+        root = Path(os.path.realpath(self.root))
+        if not real.is_relative_to(root):
+            raise HarnessError(f"{folder.name}/ lies outside of the git repository {self.root.name}/")
+        name = real.relative_to(root).as_posix()
+        return "" if name == "." else name
+
+    def _has(self, reference: str) -> bool:
+        try:
+            _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
+        except _GitError:
+            return False
+        return True
+
+    def _shallow_hint(self) -> str:
+        try:
+            shallow = _git(self.root, "rev-parse", "--is-shallow-repository").strip() == b"true"
+        except _GitError:
+            return ""
+        return " (this clone is shallow; in CI, check out with fetch-depth: 0)" if shallow else ""
+
+    def _ask(self, *arguments: str, data: bytes | None = None) -> bytes:
+        try:
+            return _git(self.root, *arguments, data=data)
+        except _GitError as error:
+            raise HarnessError(f"git {arguments[0]} failed: {error}") from None
+
+
+class _GitError(Exception):
+    """Git said no; the message is its own first line."""
+
+
+def _git(folder: Path, *arguments: str, data: bytes | None = None) -> bytes:
+    try:
+        done = subprocess.run(  # noqa: S603 (no shell; what users name stands behind --end-of-options or --)
+            ["git", "--no-optional-locks", "-c", "core.quotePath=false", "-C", str(folder), *arguments],  # noqa: S607
+            input=data,
+            capture_output=True,
+            timeout=_LIMIT,
+            check=False,
+            env=os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"},
+        )
+    except FileNotFoundError:
+        raise _GitError("there is no git command") from None
+    except subprocess.TimeoutExpired:
+        raise _GitError(f"no answer in {_LIMIT} s") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise _GitError(said[0] if said else f"exit code {done.returncode}")
+    return done.stdout
