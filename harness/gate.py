@@ -80,6 +80,17 @@ class Gate:
         self.policy = Policy.parse(project.compare)
         self.update = update
 
+    def policy_of(self, case: str) -> Policy:
+        """How strict the comparison of a case is, by its file; the project's policy where it has none.
+
+        Raises:
+            CaseError: its file is wrong.
+        """
+        from harness.case.named import case_named
+
+        found = case_named(case, self.project)
+        return self.policy if found is None else found.policy(self.policy)
+
     def judge(self, trace: Trace, policy: Policy, *, update: bool | None = None) -> Verdict:
         """Compare a run with its golden, or accept it.
 

@@ -28,7 +28,6 @@ def command(cases: tuple[str, ...], root: Path | None) -> None:
       harness accept notes/weekly_summary
       harness accept 'notes/*'
     """
-    from harness.case.load import load_case
     from harness.gate import Gate
     from harness.project import Project
     from harness.report.lines import Line
@@ -38,12 +37,7 @@ def command(cases: tuple[str, ...], root: Path | None) -> None:
     refused = 0
     for case in select(cases, gate.pending_cases(), project, "pending trace"):
         try:
-            policy = gate.policy
-            for suffix in (".yaml", ".yml"):
-                file = project.cases / f"{case}{suffix}"
-                if file.is_file():
-                    policy = load_case(file, project.cases).policy(gate.policy)
-            verdict = gate.accept_pending(case, policy)
+            verdict = gate.accept_pending(case, gate.policy_of(case))
         except HarnessError as error:
             refused += 1
             click.echo(f"refused   {case}: {error}", err=True)

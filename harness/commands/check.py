@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -13,12 +13,9 @@ from harness.commands.common import complete_case, project_option, select
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.stuck.check_report import Format
-    from harness.stuck.config import Config
 
-__all__ = ["command", "settings_of"]
+__all__ = ["command"]
 
 
 @click.command(short_help="Find stuck loops in traces.")
@@ -69,6 +66,7 @@ def _labelled(file: Path, root: Path | None, form: str) -> int:
 
 
 def _traces(wanted: tuple[str, ...], pending: bool, form: str, fail_on: str, root: Path | None) -> int:
+    from harness.case.named import stuck_settings
     from harness.gate import Gate
     from harness.golden import load_trace
     from harness.project import Project
@@ -83,7 +81,7 @@ def _traces(wanted: tuple[str, ...], pending: bool, form: str, fail_on: str, roo
     chosen = select(ids, known, project, "pending trace" if pending else "golden") if ids or not files else []
     paths = [*files, *(gate.pending_path(one) if pending else gate.store.path(one) for one in chosen)]
     loaded = [load_trace(path, gate.store.shown(path.absolute())) for path in paths]
-    audits = [audit(trace, settings_of(project.stuck, project.cases, trace.case)) for trace in loaded]
+    audits = [audit(trace, stuck_settings(trace.case, project)) for trace in loaded]
     names = [gate.store.shown(path.absolute()) for path in paths]
     click.echo(render_audits(audits, cast("Format", form), names), nl=False)
     if fail_on == "never":
@@ -94,20 +92,3 @@ def _traces(wanted: tuple[str, ...], pending: bool, form: str, fail_on: str, roo
 def _goldens(folder: Path) -> list[str]:
     found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.json"))
     return [name.removesuffix(".json") for name in found if not name.endswith(".crash.json")]
-
-
-def settings_of(project_settings: Mapping[str, Any], cases: Path, case: str) -> Config:
-    """The settings under which a trace is judged: the project's, and its case's where it has a case."""
-    from harness.case.load import load_case
-    from harness.errors import CaseError
-    from harness.stuck.config import Config
-
-    base = Config.parse(project_settings)
-    for suffix in (".yaml", ".yml"):
-        file = cases / f"{case}{suffix}"
-        if file.is_file():
-            try:
-                return Config.parse(load_case(file, cases).stuck, base)
-            except CaseError:
-                return base
-    return base

@@ -47,12 +47,12 @@ def command(trace: str, pending: bool, root: Path | None) -> None:
 
 def _show(trace: Trace, project: Project) -> None:
     """The trace, and along it what the stuck-loop detectors say."""
-    from harness.commands.check import settings_of
+    from harness.case.named import stuck_settings
     from harness.report.lines import Line, trace_lines
     from harness.stuck.audit import audit
 
     notes: dict[int, list[Line]] = {}
-    for finding in audit(trace, settings_of(project.stuck, project.cases, trace.case)).findings:
+    for finding in audit(trace, stuck_settings(trace.case, project)).findings:
         verdict = finding.verdict
         if verdict.evidence is not None:
             notes.setdefault(verdict.at_call, []).extend(
