@@ -116,6 +116,14 @@ class Repository:
         except _GitError:
             raise HarnessError(f"HEAD and {name} have no common commit here{self._shallow_hint()}") from None
 
+    def describe(self) -> str:
+        """What is checked out, as short as it is unmistakable, with a `+` where something is not committed."""
+        try:
+            said = _git(self.root, "describe", "--always", "--exclude=*", "--dirty=+")
+        except _GitError:
+            return ""  # no commit yet
+        return said.decode("utf-8", "replace").strip()
+
     def files(self, commit: str, folder: Path) -> dict[str, bytes]:
         """The files below a folder as they were at a commit, by path relative to it; empty when it was not there.
 

@@ -82,14 +82,16 @@ class SessionResults:
         return case_facts(path.relative_to(self.project.cases).with_suffix("").as_posix())
 
     def write_record(self) -> None:
-        """Leave a record of what ran, for `harness run --verify`; clear what killed updates left behind."""
+        """Leave a record of what ran, for `harness run --verify` and for reports; clear what killed updates left."""
         if self._update:
             from harness.atomic import remove_strays
 
             remove_strays(self.project.golden_traces)
         if self._results:
             from harness.last_run import write_last_run
+            from harness.results_record import write_results
 
+            write_results(self.project, self._results.values())
             write_last_run(self.project, {one["case"]: one["verdict"] for one in self._results.values()})
 
     def summary(self) -> list[Line]:

@@ -76,6 +76,8 @@ def _run(
     from harness.report.failure import failure_lines
     from harness.report.lines import Line
     from harness.report.summary import summary_lines
+    from harness.results_record import write_results
+    from harness.session_results import verdict_facts
 
     paths = find_cases(project.cases)
     collisions = find_collisions(paths, project.cases)
@@ -93,7 +95,7 @@ def _run(
                 progress.show(lambda problem=problem: click.echo(str(problem)))
                 results.append({"case": case, "verdict": "broken", "headline": "the case file is wrong"})
             else:
-                results.append({"case": case, "verdict": verdict.status, "headline": verdict.headline})
+                results.append(verdict_facts(verdict))
                 if not verdict.passed:
                     failed += 1
                     first, *rest = failure_lines(verdict, error)
@@ -104,6 +106,8 @@ def _run(
             progress.advance(case)
             if exitfirst and (failed or broken):
                 break
+    if results:
+        write_results(project, results)
     echo_lines(summary_lines(results, project, update=update))
     not_run = [] if exitfirst else [case for case in chosen if case not in {one["case"] for one in results}]
     for case in not_run:

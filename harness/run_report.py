@@ -1,0 +1,159 @@
+"""The report of the last run in a project: results, goldens, pending traces, sweeps, and what git knows of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side
+from harness.drift import compare
+from harness.errors import CaseError, GoldenError, HarnessError
+from harness.gate import Gate
+from harness.golden import load_trace
+from harness.report.entries import Entry, Report, RunStatus
+from harness.repository import Repository
+from harness.results_record import read_results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.changes import Side
+    from harness.project import Project
+    from harness.results_record import Result
+    from harness.stuck.audit import Audit
+    from harness.trace import Trace
+
+__all__ = ["run_report"]
+
+_CRASH = ".crash"
+
+
+def run_report(project: Project, *, base: str | None = None, compare_branch: bool = True) -> Report:
+    """What is known of every case of a project, without running anything.
+
+    Args:
+        project: whose.
+        base: the branch or commit that goldens are compared with as well (default: the branch that this one will be
+            merged into; where there is none, they are not).
+        compare_branch: whether to ask git at all.
+
+    Raises:
+        HarnessError: `base` was named and cannot be used, or a golden cannot be read.
+    """
+    gathering = _Gathering(project)
+    branch, base_name, commit = _branch(project, gathering.goldens, base) if compare_branch else ({}, "", "")
+    entries = [gathering.entry(case, branch.get(case)) for case in sorted(gathering.cases() | set(branch))]
+    return Report.of(project.root.name, "golden", "now", entries, base=base_name, commit=commit, ran=True)
+
+
+class _Gathering:
+    """All that lies in the folders of a project, read once."""
+
+    def __init__(self, project: Project) -> None:
+        from harness.case.ids import find_cases
+
+        self._project = project
+        self._gate = Gate(project)
+        self._results = read_results(project)
+        self._sweeps = folder_side(project.artifacts / "crash", "now").crashes
+        self._files = {
+            path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)
+        }
+        self.goldens = folder_side(project.golden_traces, "golden")
+
+    def cases(self) -> set[str]:
+        """Every case that anything is known of."""
+        ran = {case.removesuffix(_CRASH) for case in self._results}
+        return {*self.goldens.cases(), *self._files, *ran, *self._gate.pending_cases()}
+
+    def entry(self, case: str, branch: Change | None) -> Entry:
+        """All that is known of a case."""
+        pending = self._pending(case)
+        change, problem = self._change(case, pending)
+        status, headline, counts = self._results.get(case) or self._unrecorded(case, change, pending)
+        crash_status, crash_headline, _ = self._results.get(f"{case}{_CRASH}") or (None, "", None)
+        file = self._files.get(case)
+        return Entry(
+            case,
+            change,
+            status,
+            problem or headline,
+            branch,
+            counts,
+            self._sweeps.get(case),
+            crash_status,
+            crash_headline,
+            self._audit(pending or change.before),
+            golden_file=self._named(self._gate.store.path(case)),
+            case_file=self._named(file) if file else "",
+        )
+
+    def _pending(self, case: str) -> Trace | None:
+        path = self._gate.pending_path(case)
+        try:
+            return load_trace(path, path.name)
+        except GoldenError:  # none is there, or a hand was at it: then nothing is known of it
+            return None
+
+    def _change(self, case: str, pending: Trace | None) -> tuple[Change, str]:
+        """From golden to what was observed, and why the case cannot be compared."""
+        crash = CrashChange(self.goldens.crashes.get(case), self._sweeps.get(case, self.goldens.crashes.get(case)))
+        conflict = self.goldens.conflicts.get(case)
+        if conflict is not None:
+            drift = compare(conflict.ours, conflict.theirs)
+            names = (conflict.ours_name, conflict.theirs_name)
+            return Change(case, "conflict", conflict.ours, conflict.theirs, drift, names=names, crash=crash), ""
+        if case in self.goldens.problems:
+            problem = str(self.goldens.problems[case])
+            return Change(case, "unusable", None, pending, problem=problem, crash=crash), ""
+        golden = self.goldens.traces.get(case)
+        if golden is None or pending is None:
+            return Change(case, "same" if pending is None else "new", golden, pending, crash=crash), ""
+        try:
+            drift = compare(golden, pending, self._gate.policy_of(case))
+        except CaseError as error:
+            return Change(case, "changed", golden, pending, compare(golden, pending), crash=crash), str(error)
+        return Change(case, "changed" if drift else "same", golden, pending, drift, crash=crash), ""
+
+    def _unrecorded(self, case: str, change: Change, pending: Trace | None) -> Result:
+        """What is said of a case that the last run left out: its pending trace is from an earlier one."""
+        if change.kind in ("conflict", "unusable"):
+            return ("unusable", change.problem or "an unresolved merge conflict", None)
+        status: RunStatus = "not_run"
+        headline = ""
+        if pending is not None and pending.problems:
+            status, headline = "failed", pending.problems[0]
+        elif change.kind == "new":
+            status, headline = "missing", "no golden yet"
+        elif change.drift:
+            status, headline = "drift", change.drift.headline
+        elif case not in self._files and change.before is None:
+            headline = "its case file is gone"
+        return (status, headline, None)
+
+    def _audit(self, trace: Trace | None) -> Audit | None:
+        if trace is None:
+            return None
+        from harness.case.named import stuck_settings
+        from harness.stuck.audit import audit
+
+        return audit(trace, stuck_settings(trace.case, self._project))
+
+    def _named(self, path: Path) -> str:
+        """A path as git and CI name it: relative to the repository, or to the project where there is none."""
+        return Path(os.path.relpath(path, self._project.root)).as_posix()
+
+
+def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], str, str]:
+    """What became of each golden since the branch began, what to call its base, and what is checked out."""
+    try:
+        repository = Repository.around(project.golden_traces)
+        name = repository.target() if base is None else base
+        commit = repository.merge_base(name)
+        before = commit_side(repository, commit, project.golden_traces, name)
+    except HarnessError:
+        if base is not None:
+            raise
+        return {}, "", ""
+    return {one.case: one for one in changes_between(before, goldens)}, name, repository.describe()
