@@ -170,11 +170,13 @@ class Entry:
             group = 2
         else:
             group = 3
-        kind = _URGENCY[self.status] if self.status is not None else _KINDS[self.change.kind]
-        return (group, not self.touches_writes, kind)
+        said = [_URGENCY[one] for one in (self.status, self.crash_status) if one is not None]
+        return (group, not self.touches_writes, min(said, default=_KINDS[self.change.kind]))
 
     def word(self) -> str:
         """What it is, in a word or two."""
+        if self.change.kind == "conflict":
+            return CHANGE_WORDS["conflict"]
         if self.status is not None:
             if self.status in _PASSING and not self.passed and self.crash_status is not None:
                 return f"crash sweep {RUN_WORDS[self.crash_status]}"
