@@ -13,7 +13,9 @@ from harness.errors import HarnessError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: Final = ("accept", "audit", "check", "crash", "demo", "init", "prune", "run", "schema", "show", "state")
+COMMANDS: Final = (
+    "accept", "audit", "check", "crash", "demo", "init", "mutate", "prune", "review", "run", "schema", "show", "state",
+)  # fmt: skip
 
 _HELP: Final = """\
 Trajectory regression tests for tool-using agents.

@@ -211,7 +211,7 @@ def _with_turn(golden: Trace, turn: int) -> Mutation:
     calls = tuple(replace(call, turn=call.turn + (call.turn > turn)) for call in golden.calls)
     guards = tuple(replace(one, turn=one.turn + (one.turn > turn)) for one in golden.interventions)
     longer = replace(golden, turns=golden.turns + 1, stop_reasons=reasons, calls=calls, interventions=guards)
-    return Mutation("turn", "a turn more", False, longer)
+    return Mutation("turn", "", False, longer)
 
 
 def _mutated(kind: str, what: str, golden: Trace, index: int, gone: int, come: Sequence[Call], *about: Call) -> _Make:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.commands.common import complete_case, echo_lines, project_option, select
+from harness.commands.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +87,7 @@ def _run(
     gate = Gate(project, update=update)
     results: list[dict[str, str]] = []
     broken = failed = 0
-    with _Progress(len(chosen)) as progress:
+    with Progress(len(chosen)) as progress:
         for case in chosen:
             try:
                 verdict, error, printed = _judge(files[case], collisions.get(files[case]), project, gate)
@@ -165,38 +166,3 @@ class _Printed(io.StringIO):
 
     def close(self) -> None:
         """Stay open."""
-
-
-class _Progress:
-    """A bar with rate and remaining time on stderr, where that is a terminal; nothing elsewhere."""
-
-    def __init__(self, total: int) -> None:
-        self._bar: Any = None
-        if sys.stderr.isatty() and total > 1:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task("", total=total)
-
-    def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def advance(self, case: str) -> None:
-        if self._bar:
-            self._bar.update(self._task, advance=1, description=case)
-
-    def show(self, write: Any) -> None:
-        """Write to stdout without tearing the bar."""
-        if self._bar:
-            self._bar.stop()
-        write()
-        if self._bar:
-            self._bar.start()
