@@ -26,7 +26,7 @@ A case drives the real loop, its trace is compared with the committed golden tra
   harness demo                  see a drift found, nothing to configure
   harness init                  set up cases in this project
   harness run                   run all cases, without pytest
-  harness accept notes/weekly   take what the last run did as the new golden
+  harness review                accept or reject what changed, one by one
   harness crash                 kill cases at every point, and resume them
 
 Completion for bash: eval "$(_HARNESS_COMPLETE=bash_source harness)"; likewise for zsh and fish.

@@ -14,6 +14,7 @@ from harness.policy import Policy
 from harness.report.lines import SHOWN, Line, drift_lines, plain_text, printable, trace_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from harness.project import Project
@@ -111,11 +112,18 @@ class Gate:
         self._keep(verdict, trace)
         return verdict
 
-    def accept_pending(self, case: str, policy: Policy) -> Verdict:
+    def accept_pending(self, case: str, policy: Policy, facets: Collection[str] = ()) -> Verdict:
         """Accept the pending trace of a case without running it again.
 
+        Args:
+            case: its id.
+            policy: how strict its comparison is.
+            facets: what to accept of it, as in `harness.policy.FACETS`; empty for the whole run.  Where drift is left,
+                the trace stays pending.
+
         Raises:
-            HarnessError: nothing is pending, what is pending is unusable, or its run had problems.
+            HarnessError: nothing is pending, what is pending is unusable, its run had problems, or the facets cannot be
+                taken apart from others.
         """
         path = self.pending_path(case)
         if not path.is_file():
@@ -123,10 +131,21 @@ class Gate:
         trace = load_trace(path, self.store.shown(path))
         if trace.problems:
             raise HarnessError(f"{case} cannot be accepted: {trace.problems[0]}")
-        verdict = self.judge(trace, policy, update=True)
+        verdict = self._accept_facets(trace, policy, facets) if facets else self.judge(trace, policy, update=True)
         if not verdict.passed:
             raise HarnessError(f"{case} cannot be accepted: {verdict.headline}")
         return verdict
+
+    def _accept_facets(self, trace: Trace, policy: Policy, facets: Collection[str]) -> Verdict:
+        from harness.composition import compose
+
+        golden = self.store.load(trace.case)
+        composed = compose(golden, trace, facets, results=policy.wants_results)
+        self.store.save(composed, results=policy.wants_results)
+        left = self._compare(trace, policy)
+        self._keep(left, trace)
+        taken = compare(golden, composed, policy)
+        return Verdict(trace.case, "accepted", taken.headline, tuple(drift_lines(taken)), trace, left.drift)
 
     def pending_path(self, case: str) -> Path:
         """Where the observed trace of a case waits for a decision."""

@@ -92,7 +92,7 @@ def test_a_gate_from_the_first_run_to_an_accepted_change(project: MiniProject) -
     shown = project.harness("show", "--pending", "two")
     assert shown.exit_code == 0
     assert shown.output.splitlines()[-1] == "2 calls, 3 turns, writes: `mail` 1"
-    accepted = project.harness("accept", "tw*")
+    accepted = project.harness("accept", "two")
     assert accepted.exit_code == 0
     assert accepted.output.splitlines()[0] == "accepted  golden_traces/two.json  `mail` (call 2): `to` changed"
     assert accepted.changed == {"golden_traces/two.json": "changed"}

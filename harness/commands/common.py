@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.project import Project
     from harness.report.lines import Line
 
-__all__ = ["complete_case", "complete_pending", "echo_lines", "project_option", "select"]
+__all__ = ["complete_case", "complete_pending", "echo_lines", "project_option", "select", "styled_text"]
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "added": {"fg": "green"},
@@ -42,7 +42,16 @@ def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
 def echo_lines(lines: Iterable[Line], *, err: bool = False, indent: str = "") -> None:
     """Print styled lines; colours only where the stream is a terminal and NO_COLOR is not set."""
     for line in lines:
-        click.echo(indent + click.style(line.text, **_STYLES.get(line.style, {})), err=err)
+        click.echo(indent + _styled(line), err=err)
+
+
+def styled_text(lines: Iterable[Line]) -> str:
+    """The lines as a terminal shows them, for a pager."""
+    return "".join(f"{_styled(line)}\n" for line in lines)
+
+
+def _styled(line: Line) -> str:
+    return click.style(line.text, **_STYLES.get(line.style, {}))
 
 
 def select(wanted: Sequence[str], known: Sequence[str], project: Project, what: str = "case") -> list[str]:

@@ -1,0 +1,133 @@
+"""What was decided on pending traces, kept until it is committed: `.harness/decisions.json`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from harness.atomic import write_atomically
+from harness.errors import HarnessError
+from harness.repository import Repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.project import Project
+
+__all__ = ["Accepted", "Decisions"]
+
+_NAME: Final = "decisions.json"
+_MESSAGE: Final = "commit-message.txt"
+_SCHEMA: Final = "harness.decisions/1"
+_WIDTH: Final = 72
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """One golden that was accepted.
+
+    Args:
+        headline: what changed.
+        status: `new`, or `accepted`.
+        facets: the facets that were accepted; empty for the whole run.
+        writes: whether a change in writes was accepted.
+    """
+
+    headline: str
+    status: str = "accepted"
+    facets: tuple[str, ...] = ()
+    writes: bool = False
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What was accepted since the last commit, and which pending traces were rejected.
+
+    Args:
+        project: where they are kept.
+        commit: what was checked out when they were made; what was accepted before another commit is in that.
+        accepted: by case.
+        rejected: by case, the SHA-256 of the pending trace: a new run is decided on anew.
+    """
+
+    project: Project
+    commit: str = ""
+    accepted: dict[str, Accepted] = field(default_factory=dict)
+    rejected: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, project: Project) -> Decisions:
+        """The decisions that are kept in a project; none where nothing usable is."""
+        commit = _commit(project)
+        try:
+            data = json.loads((project.artifacts / _NAME).read_text(encoding="utf-8"))
+            accepted = {
+                case: Accepted(**{**one, "facets": tuple(one["facets"])}) for case, one in data["accepted"].items()
+            }
+            rejected = {str(case): str(digest) for case, digest in data["rejected"].items()}
+            made_at = data["commit"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls(project, commit)
+        return cls(project, commit, accepted if made_at == commit else {}, rejected)
+
+    def save(self) -> None:
+        """Keep them, and the commit message that they make.
+
+        Raises:
+            HarnessError: they cannot be written.
+        """
+        data = {
+            "schema": _SCHEMA,
+            "commit": self.commit,
+            "accepted": {case: asdict(one) for case, one in sorted(self.accepted.items())},
+            "rejected": dict(sorted(self.rejected.items())),
+        }
+        try:
+            ignore = self.project.artifacts / ".gitignore"
+            if not ignore.exists():
+                write_atomically(ignore, b"*\n")
+            write_atomically(self.project.artifacts / _NAME, json.dumps(data, ensure_ascii=False, indent=1).encode())
+            write_atomically(self.message_path, self.message().encode())
+        except OSError as error:
+            raise HarnessError(f"the decisions could not be kept: {error.strerror or error}") from None
+
+    @property
+    def message_path(self) -> Path:
+        """Where the commit message is: `git commit -F` takes it."""
+        return self.project.artifacts / _MESSAGE
+
+    def message(self) -> str:
+        """A commit message that says what was accepted, changes in writes first; empty when nothing was."""
+        if not self.accepted:
+            return ""
+        ordered = sorted(self.accepted.items(), key=lambda entry: (not entry[1].writes, entry[0]))
+        if len(ordered) == 1:
+            subject = f"Accept the {'path' if ordered[0][1].status == 'new' else 'new path'} of {ordered[0][0]}"
+        else:
+            subject = f"Accept the paths of {len(ordered)} cases"
+        writes = [_item(case, one) for case, one in ordered if one.writes]
+        others = [_item(case, one) for case, one in ordered if not one.writes]
+        parts = [subject[:_WIDTH]]
+        if writes:
+            parts.append("\n".join(["Changes in writes:", *writes]))
+        if others:
+            parts.append("\n".join(others))
+        return "\n\n".join(parts) + "\n"
+
+
+def _accepted(headline: str, status: str, facets: list[str], writes: bool) -> Accepted:
+    return Accepted(headline, status, tuple(facets), writes)
+
+
+def _item(case: str, one: Accepted) -> str:
+    new = "new golden, " if one.status == "new" else ""
+    only = f" (only {', '.join(one.facets)})" if one.facets else ""
+    return f"- {case}: {new}{one.headline}{only}"
+
+
+def _commit(project: Project) -> str:
+    try:
+        return Repository.around(project.root).commit("HEAD")
+    except HarnessError:
+        return ""

@@ -1,0 +1,127 @@
+"""`harness accept`: what is accepted, what needs to be meant, what never is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.golden import dump_trace
+from tests.report.drifts import GOLDEN, SEVEN
+from tests.review.conftest import CASE, READ_MORE, crash_failed, waits
+
+if TYPE_CHECKING:
+    from harness.testing import MiniProject
+
+
+def test_a_glob_accepts_no_change_in_writes(waiting: MiniProject) -> None:
+    """What was accepted by sweep cannot send a mail more; by its id, or with --writes, it can."""
+    outcome = waiting.harness("accept", "notes/*")
+    assert (outcome.exit_code, outcome.changed) == (2, {"golden_traces/notes/failed.json": "changed"})
+    assert outcome.errors.splitlines()[0] == (
+        "refused   notes/mail: notes/mail changes what it writes (1 more write: `send_email` (1 → 2); "
+        "1 more call (6 → 7, +17%): `send_email`): name it by its id, or give --writes"
+    )
+    assert waiting.harness("accept", "notes/mail").changed == {"golden_traces/notes/mail.json": "changed"}
+
+
+def test_with_writes_meant_a_glob_accepts_them(waiting: MiniProject) -> None:
+    """--writes means all of them."""
+    outcome = waiting.harness("accept", "notes/*", "dear", "--writes")
+    assert (outcome.exit_code, sorted(outcome.changed)) == (
+        0,
+        ["golden_traces/dear.json", "golden_traces/notes/failed.json", "golden_traces/notes/mail.json"],
+    )
+
+
+def test_another_amount_is_a_change_in_writes(waiting: MiniProject) -> None:
+    """A tenfold refund is one write, as before; it needs to be meant all the same."""
+    outcome = waiting.harness("accept", "d*")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+
+
+def test_one_facet_is_accepted_and_the_rest_stays_pending(waiting: MiniProject) -> None:
+    """The next acceptance takes the rest."""
+    waits(waiting, "more", READ_MORE)
+    outcome = waiting.harness("accept", "more", "--facet", "stop_reasons")
+    assert outcome.exit_code == 0
+    assert outcome.output.splitlines()[0] == (
+        "accepted  golden_traces/more.json  stop_reason of turn 6: `end_turn` → `max_tokens`"
+    )
+    assert outcome.output.splitlines()[-1] == (
+        "left      golden_traces/more.json  1 more call (6 → 7, +17%): `search`; "
+        "`search` repeated with the same arguments once (golden: never)"
+    )
+    assert waiting.read("golden_traces/more.json") == dump_trace(
+        replace(GOLDEN, case="more", stop_reasons=READ_MORE.stop_reasons), results=False
+    )
+    assert waiting.harness("accept", "more").exit_code == 0
+    assert waiting.read("golden_traces/more.json") == dump_trace(replace(READ_MORE, case="more"), results=False)
+    assert waiting.harness("accept", "more").errors.startswith("error: no pending trace is called 'more'")
+
+
+def test_facets_that_hang_together_are_one_error(waiting: MiniProject) -> None:
+    """Nothing is written, and what to name as well is said."""
+    outcome = waiting.harness("accept", "grown", "--facet", "turns")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors == (
+        "refused   grown: `turns` cannot be accepted without `order`, `duplicates`, `stop_reasons`: "
+        "they come from the same calls; name them as well, or accept the whole run\n"
+    )
+
+
+def test_what_broke_a_limit_or_an_invariant_is_never_accepted(waiting: MiniProject) -> None:
+    """By no name and no option: neither the limit of the run, nor one lowered since, nor a failed sweep."""
+    waits(waiting, "long", GOLDEN, SEVEN["dropped"])
+    waiting.write({"cases/long.yaml": CASE + "limits: {turns: 5}\n"})
+    crash_failed(waiting, "grown")
+    outcome = waiting.harness("accept", "slow", "long", "grown", "--writes")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors == (
+        "refused   slow: slow cannot be accepted: 25 turns, limit 24\n"
+        "refused   long: long cannot be accepted: 6 turns, limit 5\n"
+        "refused   grown: grown cannot be accepted: its crash sweep failed: killed at turn5.save_b: executed_twice\n"
+    )
+
+
+def test_the_commit_message_says_what_was_accepted(waiting: MiniProject) -> None:
+    """Changes in writes first, also over several commands; `git commit -F` takes the file."""
+    waits(waiting, "more", READ_MORE)
+    waiting.harness("accept", "more", "--facet", "stop_reasons")
+    waiting.harness("accept", "new")
+    outcome = waiting.harness("accept", "notes/mail")
+    assert outcome.errors == "commit with: git commit -eF .harness/commit-message.txt\n"
+    assert (
+        waiting.read(".harness/commit-message.txt")
+        == """\
+Accept the paths of 3 cases
+
+Changes in writes:
+- notes/mail: 1 more write: `send_email` (1 → 2); 1 more call (6 → 7, +17%): `send_email`
+
+- more: stop_reason of turn 6: `end_turn` → `max_tokens` (only stop_reasons)
+- new: new golden, 6 calls, 6 turns
+"""
+    )
+
+
+def test_after_a_commit_the_message_starts_anew(waiting: MiniProject) -> None:
+    """What was committed is not told twice."""
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com")
+    waiting.run("git", "init", "-q")
+    waiting.run(*git, "commit", "-q", "--allow-empty", "-m", "begin")
+    waiting.harness("accept", "grown")
+    assert waiting.run(*git, "commit", "-q", "--allow-empty", "-F", ".harness/commit-message.txt").exit_code == 0
+    waiting.harness("accept", "new")
+    assert waiting.harness("review", "--message").output == (
+        "Accept the path of new\n\n- new: new golden, 6 calls, 6 turns\n"
+    )
+
+
+def test_a_spoilt_case_file_or_trace_is_one_refusal(waiting: MiniProject) -> None:
+    """The other cases are accepted all the same."""
+    waiting.write({"cases/grown.yaml": "agent: [", ".harness/pending/dear.json": "{"})
+    outcome = waiting.harness("accept", "grown", "dear", "new")
+    assert (outcome.exit_code, outcome.changed) == (2, {"golden_traces/new.json": "added"})
+    refused = outcome.errors.splitlines()
+    assert refused[0].startswith("refused   grown: grown cannot be accepted: cases/grown.yaml:2:1: not valid YAML")
+    assert any(line.startswith("refused   dear: dear cannot be accepted: .harness/pending/dear") for line in refused)
