@@ -71,7 +71,7 @@ class _Gathering:
         """All that is known of a case."""
         pending = self._pending(case)
         change, problem = self._change(case, pending)
-        status, headline, counts = self._results.get(case) or self._unrecorded(case, change, pending)
+        status, headline, counts = self._said(case, change, pending)
         crash_status, crash_headline, _ = self._results.get(f"{case}{_CRASH}") or (None, "", None)
         file = self._files.get(case)
         return Entry(
@@ -115,6 +115,16 @@ class _Gathering:
         except CaseError as error:
             return Change(case, "changed", golden, pending, compare(golden, pending), crash=crash), str(error)
         return Change(case, "changed" if drift else "same", golden, pending, drift, crash=crash), ""
+
+    def _said(self, case: str, change: Change, pending: Trace | None) -> Result:
+        """What the last run said of a case, as far as that still holds."""
+        result = self._results.get(case)
+        if result is None or change.kind in ("conflict", "unusable"):
+            return self._unrecorded(case, change, pending)
+        status, headline, counts = result
+        if status in ("drift", "missing") and pending is None:
+            return ("accepted", f"accepted since that run: {headline}", counts)
+        return result
 
     def _unrecorded(self, case: str, change: Change, pending: Trace | None) -> Result:
         """What is said of a case that the last run left out: its pending trace is from an earlier one."""

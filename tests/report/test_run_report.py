@@ -1,0 +1,185 @@
+"""The report of the last run: gathered from what lies in the project's folders and from git, nothing is run for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.errors import HarnessError
+from harness.project import Project
+from harness.report.entries import Counts
+from harness.run_report import run_report
+
+if TYPE_CHECKING:
+    from harness.report.entries import Report
+    from harness.testing import MiniProject
+
+LOOP = """\
+def run(client, prompt, tools, dispatch):
+    messages = [{"role": "user", "content": prompt}]
+    while True:
+        answer = client.messages.create(model="m", max_tokens=99, messages=messages, tools=tools)
+        messages.append({"role": "assistant", "content": answer.content})
+        if answer.stop_reason != "tool_use":
+            return
+        results = [
+            {"type": "tool_result", "tool_use_id": use.id, "content": str(dispatch(use.name, use.input))}
+            for use in answer.content
+            if use.type == "tool_use"
+        ]
+        messages.append({"role": "user", "content": results})
+"""
+CASE = """\
+agent: loop:run
+prompt: Look in the {place}.
+tools:
+  look: {{effect: read_only, input: {{place: string}}, returns: here}}
+model:
+  name: m
+  script:
+    - call: {{look: {{place: {place}}}}}
+    - say: Done.
+"""
+
+
+def case(place: str, calls: int = 1) -> str:
+    text = CASE.format(place=place)
+    call = f"    - call: {{look: {{place: {place}}}}}\n"
+    return text.replace(call, call * calls)
+
+
+def git(project: MiniProject, *arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+    outcome = project.run("git", *who, *arguments)
+    assert outcome.exit_code == 0, outcome.errors
+
+
+def commit(project: MiniProject, message: str) -> None:
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", message)
+
+
+@pytest.fixture
+def shop(mini_project: MiniProject) -> MiniProject:
+    """Four cases with goldens on `main`, and a branch that is checked out."""
+    mini_project.write({"loop.py": LOOP, ".gitignore": ".harness/\n__pycache__/\n"})
+    mini_project.write({f"cases/{name}.yaml": case(name) for name in ("desk", "hall", "shed", "yard")})
+    assert mini_project.harness("run", "--update-golden").exit_code == 0
+    git(mini_project, "init", "-q", "-b", "main")
+    commit(mini_project, "begin")
+    git(mini_project, "checkout", "-q", "-b", "careful")
+    return mini_project
+
+
+def words(report: Report) -> list[tuple[str, str, str]]:
+    return [(entry.case, entry.word(), entry.branch_word(report.base)) for entry in report.entries]
+
+
+def of(project: MiniProject, base: str | None = None) -> Report:
+    return run_report(Project.at(project.root), base=base)
+
+
+def test_a_golden_that_was_accepted_anew_is_never_simply_green(shop: MiniProject) -> None:
+    """The run matches, and the report says against what: new, deleted, renamed and accepted goldens are told apart."""
+    shop.write({"cases/desk.yaml": case("desk", 2), "cases/attic.yaml": case("attic")})
+    for name in ("cases/hall.yaml", "golden_traces/hall.json"):
+        (shop.root / name).unlink()
+    git(shop, "mv", "cases/shed.yaml", "cases/hut.yaml")
+    git(shop, "mv", "golden_traces/shed.json", "golden_traces/hut.json")
+    assert shop.harness("run", "--update-golden").exit_code == 0
+    commit(shop, "be careful")
+    assert shop.harness("run").exit_code == 0
+
+    report = of(shop)
+    assert words(report) == [
+        ("hall", "not run", "deleted in this branch"),
+        ("attic", "matches", "new in this branch"),
+        ("desk", "matches", "accepted anew in this branch"),
+        ("hut", "matches", "renamed in this branch (was shed)"),
+        ("yard", "matches", "as in main"),
+    ]
+    desk = report.entries[2]
+    assert desk.branch is not None
+    assert desk.branch.drift is not None
+    assert desk.branch.drift.headline.startswith("1 more call (1 → 2, +100%): `look`")
+    assert (desk.before, desk.now) == (Counts(2, 3), Counts(2, 3))
+    assert report.failing == ()
+
+
+def test_what_waits_is_compared_and_what_was_accepted_since_is_said(shop: MiniProject) -> None:
+    """Drifts come from the pending traces; an acceptance after the run is no drift any more."""
+    shop.write({"cases/desk.yaml": case("desk", 2), "cases/hall.yaml": case("hall", 3)})
+    assert shop.harness("run").exit_code == 1
+    assert shop.harness("accept", "desk").exit_code == 0
+    report = of(shop)
+    assert words(report)[:2] == [
+        ("hall", "drifted", "as in main"),
+        ("desk", "accepted", "accepted anew in this branch"),
+    ]
+    assert report.entries[1].headline.startswith("accepted since that run: 1 more call")
+    assert [entry.case for entry in report.failing] == ["hall"]
+    assert (report.entries[0].before, report.entries[0].now) == (Counts(1, 2), Counts(3, 4))
+
+
+def test_a_merge_conflict_is_shown_as_what_it_is(shop: MiniProject) -> None:
+    """Both sides are read back and compared."""
+    shop.write({"cases/desk.yaml": case("desk", 2)})
+    shop.harness("run", "--update-golden")
+    commit(shop, "look twice")
+    git(shop, "checkout", "-q", "main")
+    shop.write({"cases/desk.yaml": case("desk", 4)})
+    shop.harness("run", "--update-golden")
+    commit(shop, "look four times")
+    git(shop, "checkout", "-q", "careful")
+    assert shop.run("git", "-c", "user.name=a", "-c", "user.email=a@b", "merge", "-q", "main").exit_code == 1
+
+    entry = of(shop).entries[0]
+    assert (entry.case, entry.word()) == ("desk", "merge conflict")
+    assert entry.change.names == ("HEAD", "main")
+    assert entry.change.drift is not None
+    assert entry.change.drift.headline.startswith("2 more calls (2 → 4, +100%): `look` ×2")
+
+
+def test_cases_of_which_nothing_is_known_are_said_not_to_have_run(shop: MiniProject) -> None:
+    """In a fresh clone there are only goldens; the last run may have left out some."""
+    assert [entry.word() for entry in of(shop).entries] == ["new golden", "new golden", "new golden", "new golden"]
+    shop.harness("run", "desk")
+    assert words(of(shop)) == [
+        ("hall", "not run", "as in main"),
+        ("shed", "not run", "as in main"),
+        ("yard", "not run", "as in main"),
+        ("desk", "matches", "as in main"),
+    ]
+
+
+def test_a_drift_from_an_earlier_run_is_not_forgotten(shop: MiniProject) -> None:
+    """What waits, waits, whatever the last run was about."""
+    shop.write({"cases/desk.yaml": case("desk", 2)})
+    shop.harness("run", "desk")
+    shop.harness("run", "hall")
+    report = of(shop)
+    assert words(report)[0] == ("desk", "drifted", "as in main")
+
+
+def test_outside_of_git_there_is_no_branch(mini_project: MiniProject) -> None:
+    """No error, and nothing is claimed; a base that was asked for by name is an error."""
+    mini_project.write({"loop.py": LOOP, "cases/desk.yaml": case("desk")})
+    mini_project.harness("run", "--update-golden")
+    report = of(mini_project)
+    assert (report.base, report.commit, words(report)) == ("", "", [("desk", "new golden", "")])
+    with pytest.raises(HarnessError, match="is in no git repository"):
+        of(mini_project, "main")
+
+
+def test_a_spoilt_golden_and_a_spoilt_case_are_entries_too(shop: MiniProject) -> None:
+    """With their one reason; the report of the others is whole."""
+    shop.write({"cases/hall.yaml": case("hall", 2)})
+    shop.harness("run")
+    shop.write({"golden_traces/desk.json": "{", "cases/hall.yaml": "agent: ["})
+    report = of(shop)
+    by_case = {entry.case: entry for entry in report.entries}
+    assert by_case["desk"].change.kind == "unusable"
+    assert by_case["desk"].headline.startswith("golden_traces/desk.json is not JSON")
+    assert by_case["hall"].headline.startswith("cases/hall.yaml:2:1: not valid YAML")
+    assert by_case["yard"].word() == "matches"
