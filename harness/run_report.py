@@ -113,7 +113,9 @@ class _Gathering:
         try:
             drift = compare(golden, pending, self._gate.policy_of(case))
         except CaseError as error:
-            return Change(case, "changed", golden, pending, compare(golden, pending), crash=crash), str(error)
+            # A report leaves this machine: it names the file by its place in the project.
+            problem = error.problems[0].render(self._named(self._files.get(case, Path(error.file))))
+            return Change(case, "changed", golden, pending, compare(golden, pending), crash=crash), problem
         return Change(case, "changed" if drift else "same", golden, pending, drift, crash=crash), ""
 
     def _said(self, case: str, change: Change, pending: Trace | None) -> Result:
