@@ -11,6 +11,7 @@ recorded, compared or reported.  The snapshot tests do no more than compare the 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -71,10 +72,13 @@ print((time.perf_counter() - start) / len(cases))
 def pytest(folder: Path, *arguments: str) -> tuple[float, str]:
     """Seconds and output of a pytest run in a process of its own."""
     quiet = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:cov", "-p", "no:timeout")
+    # Compiled modules are kept, as they are for everybody who has not forbidden it.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *quiet, *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-m", "pytest", *quiet, *arguments],
+        cwd=folder, capture_output=True, text=True, check=False, env=kept,
+    )  # fmt: skip
     elapsed = time.perf_counter() - start
     if done.returncode:
         raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
