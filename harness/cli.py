@@ -13,7 +13,20 @@ from harness.errors import HarnessError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: Final = ("accept", "audit", "check", "crash", "demo", "init", "prune", "run", "schema", "show", "state")
+COMMANDS: Final = (
+    "accept",
+    "audit",
+    "check",
+    "crash",
+    "demo",
+    "init",
+    "prune",
+    "report",
+    "run",
+    "schema",
+    "show",
+    "state",
+)
 
 _HELP: Final = """\
 Trajectory regression tests for tool-using agents.
@@ -25,6 +38,7 @@ A case drives the real loop, its trace is compared with the committed golden tra
   harness init                  set up cases in this project
   harness run                   run all cases, without pytest
   harness accept notes/weekly   take what the last run did as the new golden
+  harness report                the last run as one HTML page
   harness crash                 kill cases at every point, and resume them
 
 Completion for bash: eval "$(_HARNESS_COMPLETE=bash_source harness)"; likewise for zsh and fish.

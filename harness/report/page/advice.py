@@ -81,7 +81,9 @@ def accept_all(report: Report) -> tuple[Advice, ...]:
     if writes:
         at_once += f" ({writes} touch{'es' * (writes == 1)} writes: look at {'it' if writes == 1 else 'those'} before)"
     few = len(waiting) <= _NAMED
-    command = "harness accept " + " ".join(_quoted(entry.case) for entry in waiting) if few else "pytest --update-golden"
+    command = (
+        "harness accept " + " ".join(_quoted(entry.case) for entry in waiting) if few else "pytest --update-golden"
+    )
     ways: list[Advice] = [(said, "harness review"), (f"{at_once}:", command)]
     if refused:
         ways.append((f"{refused} more cannot be accepted: they failed, or their golden is unusable.", ""))

@@ -31,9 +31,9 @@ _OPS: Final = {op: number for number, op in enumerate(OPS)}
 def entry_details(entry: Entry, report: Report) -> Data:
     """What the page shows of one case.
 
-    Calls are written once (`calls`) and named by their number: `[tool, ok, [[argument, value], …] or digest]`, a tool by
-    its number in `tools`.  A lane is a list of blocks, one a turn; a row of a block is `[op, a, call a, b, call b, notes,
-    changes, allowed, number of the call that answers to it in another row]`, shortened where nothing is said.
+    Calls are written once (`calls`) and named by their number: `[tool, ok, [[argument, value], …] or digest]`, a tool
+    by its number in `tools`.  `blocks` are those of `harness.report.page.lanes`, one a turn; a row is `[op, a, call a,
+    b, call b, notes, changes, allowed, number of its partner in another row]`, shortened where nothing is said.
     """
     calls = _Calls()
     names = entry.change.names or (report.before, report.after)
@@ -155,7 +155,9 @@ def _row(row: Row, golden: Trace | None, now: Trace | None, calls: _Calls) -> li
     written: list[Any] = [_OPS[row.op]]
     for index, trace in ((row.a, golden), (row.b, now)):
         known = index is not None and trace is not None
-        written += [index, calls.number(trace.calls[index], trace)] if known and trace and index is not None else [-1, -1]
+        written += (
+            [index, calls.number(trace.calls[index], trace)] if known and trace and index is not None else [-1, -1]
+        )
     written += [list(map(printable, row.notes)), list(map(list, row.changes)), int(row.allowed)]
     written.append(0 if row.partner is None else row.partner + 1)
     while len(written) > 5 and not written[-1]:
@@ -246,4 +248,3 @@ def _version(one: Version) -> Data:
         "counts": counts,
         "headline": printable(one.headline),
     }
-

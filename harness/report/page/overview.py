@@ -1,4 +1,4 @@
-"""What the page says at its top, in the order of the questions: did the path change, what changed, what does it cost."""
+"""What the page says at its top, in the order of the questions: did the path change, what changed, what it costs."""
 
 from __future__ import annotations
 
@@ -192,11 +192,15 @@ def _further(report: Report) -> list[str]:
     writes = sum(entry.touches_writes for entry in failing)
     if writes:
         said.append(f"{writes:,} of them touch{'es' * (writes == 1)} writes.")
-    kinds = Counter(entry.branch.kind for entry in report.entries if entry.branch is not None and entry.reblessed)
+    kinds: Counter[str] = Counter(
+        entry.branch.kind for entry in report.entries if entry.branch is not None and entry.reblessed
+    )
     if kinds:
         count = sum(kinds.values())
         parts = ", ".join(
-            f"{kinds[kind]:,} {BRANCH_WORDS[kind].removesuffix(' in this branch')}" for kind in CHANGE_WORDS if kinds[kind]
+            f"{kinds[kind]:,} {BRANCH_WORDS[kind].removesuffix(' in this branch')}"
+            for kind in CHANGE_WORDS
+            if kinds[kind]
         )
         said.append(f"{count:,} golden{'s are' if count != 1 else ' is'} not what {report.base} has: {parts}.")
     for status in _LEFT_OUT:

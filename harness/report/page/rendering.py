@@ -43,8 +43,8 @@ _UNSAFE: Final = re.compile("[<>&]")
 def render_page(report: Report, step: Callable[[], object] | None = None) -> str:
     """The report as one HTML page.
 
-    Nothing in it comes from a network, and its policy (CSP) forbids all but its own style and script.  Names and messages
-    are data: made printable, escaped in JSON and in the template, and put into the page as text only.
+    Nothing in it comes from a network, and its policy (CSP) forbids all but its own style and script.  Names and
+    messages are data: made printable, escaped in JSON and in the template, and put into the page as text only.
 
     Args:
         report: of a run, or of a diff.

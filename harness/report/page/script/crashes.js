@@ -6,14 +6,14 @@ function outcomeKind(outcome) {
   return outcome === "same" ? "good" : outcome in OUTCOME_SIGNS ? "warn" : "bad";
 }
 
-function drawCrashes(crash) {
+function drawCrashes(crash, first) {
   const groups = Map.groupBy(crash.points, (one) => one.point.split(".")[0]);
   const counts = Map.groupBy(crash.points, (one) => one.outcome);
   const changed = crash.points.filter((one) => one.was);
   const telling = crash.points.filter((one) => one.was || one.outcome !== "same");
   return [
     el("p", {},
-      crash.word && el("b", {}, `${crash.word}. `), crash.headline && [...phrased(crash.headline), ". "],
+      crash.word && el("b", {}, `${crash.word}. `), !first && crash.headline && [...phrased(crash.headline), ". "],
       `${counted(crash.points.length, "crash point")}: `,
       [...counts].map(([outcome, some], place) => [place ? ", " : "", el("span", { class: `outcome ${outcomeKind(outcome)}` }, `${some.length} ${outcome}`)]),
       crash.swept ? (changed.length ? `; ${changed.length} not as in the golden.` : "; all as in the golden.") : "; as in the golden, not swept in this run."),

@@ -3,11 +3,11 @@
 function drawDetails(row, details, base) {
   const { change, branch } = details;
   const path = changePart(row, details);
-  const crashes = details.crash && part("Killed and resumed", drawCrashes(details.crash));
   // What is the news comes first: of a case that passes, what its branch did to the golden; of one that only broke when it
   // was killed, where.
   const branched = row.tone === "warn";
   const broken = !change.facets && row.word.startsWith("crash sweep");
+  const crashes = details.crash && part("Killed and resumed", drawCrashes(details.crash, broken));
   return el("div", { class: "details" },
     row.headline && !change.facets && !(branched && branch?.facets) && el("p", { class: "said-of-it" }, phrased(row.headline)),
     details.problems && el("ul", { class: "problems" }, details.problems.map((text) => el("li", {}, phrased(text)))),
