@@ -23,7 +23,7 @@ _MANY = 100  # cases; fewer are done before a bar could be read
 @click.option("-o", "--output", metavar="FILE", default=None,
               help="Where to write it (default: report.html in .harness).")  # fmt: skip
 @click.option("--base", metavar="REF", default=None,
-              help="Compare the goldens with this branch or commit, too (default: the target of this one).")  # fmt: skip
+              help="Compare the goldens with this branch or commit (default: where this one will land).")  # fmt: skip
 @click.option("--no-branch", is_flag=True, help="Do not ask git what became of the goldens in this branch.")
 @click.option("--open", "show", is_flag=True, help="Open it in a browser.")
 @project_option

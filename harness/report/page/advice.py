@@ -40,18 +40,11 @@ def accept_one(entry: Entry, base: str) -> list[Advice]:
     elif entry.status == "unusable":
         said.append(("Restore the golden, or accept a run that was looked at.", f"harness accept {case}"))
     elif entry.status == "failed":
-        said.append(("This run cannot be accepted. Mend the cause, and run it again.", f"harness run {case}"))
+        said.append(("This run cannot be accepted. Mend the cause, and run it again.", _run_again(entry)))
     elif entry.status == "broken":
-        said.append(("Mend the case file, and run it again.", f"harness run {case}"))
+        said.append(("Mend the case file, and run it again.", _run_again(entry)))
     elif entry.status in ("skipped", "not_run"):
-        owned = entry.case_file or entry.change.before is None
-        said.append(
-            ("Nothing is known of it: it did not run.", f"harness run {case}")
-            if owned and entry.case_file
-            else ("No case file owns this golden; remove it.", "harness prune")
-            if entry.change.before is not None
-            else ("Its case file is gone, and so is its golden.", "")
-        )
+        said.append(_left_out(entry))
     if entry.crash_status in ("drift", "missing"):
         said.append(("Accept what becomes of its crash points now.", f"harness crash {case} --update-golden"))
     elif entry.crash_status in ("failed", "unusable", "broken"):
@@ -59,6 +52,23 @@ def accept_one(entry: Entry, base: str) -> list[Advice]:
     if not said and entry.reblessed:
         said.append(_reblessed(entry, base, file))
     return said
+
+
+def _left_out(entry: Entry) -> Advice:
+    command = _run_again(entry)
+    if command or entry.status == "skipped":
+        return ("It did not run, so nothing new is known of it.", command)
+    if entry.change.before is not None:
+        return ("No case file owns this golden; remove it.", "harness prune")
+    return ("Its case file is gone, and so is its golden.", "")
+
+
+def _run_again(entry: Entry) -> str:
+    """The command that runs a case; a golden of a Python test says which test file it belongs to."""
+    known = entry.change.after or entry.change.before
+    if known is not None and known.owner is not None:
+        return f"pytest {_quoted(known.owner)}"
+    return f"harness run {_quoted(entry.case)}" if entry.case_file else ""
 
 
 def _reblessed(entry: Entry, base: str, file: str) -> Advice:
