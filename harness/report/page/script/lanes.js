@@ -140,8 +140,8 @@ function callCell(row, side, details, turn) {
     el("div", { class: `one${ok ? "" : " failed"}` },
       el("span", { class: "place" }, String(index + 1)),
       el("span", { class: "what" }, el("b", {}, details.tools[tool]), argumentList(args, changed),
-        details.writes.includes(tool) && el("span", { class: "badge write" }, "write"),
-        notes.map((note) => noteOf(note, row)),
+        details.writes.includes(tool) && [" ", el("span", { class: "badge write" }, "write")],
+        notes.map((note) => [" ", noteOf(note, row)]),
         !ok && !notes.some((note) => /fail/.test(note)) && el("span", { class: "note bad" }, "failed"),
         row.allowed && notes === row.notes && el("span", { class: "note" }, "allowed by compare")),
       side === "b" && row.changes.length > 0 && el("ul", { class: "changes" }, row.changes.map(([name, before, now]) =>
@@ -194,7 +194,7 @@ function linked(table) {
   new ResizeObserver(draw).observe(table);
   const light = (event) => {
     for (const lit of table.querySelectorAll(".lit")) lit.classList.remove("lit");
-    const row = event.target?.closest?.("tr[data-pair]");
+    const row = event.target?.closest?.("tr[data-pair]") ?? table.querySelector("tr[data-pair]:focus-within");
     for (const one of row ? [row, partnerOf(row)] : []) one?.classList.add("lit");
   };
   for (const name of ["pointerover", "focusin"]) table.addEventListener(name, light);
