@@ -48,7 +48,7 @@ function drawGrowth(cases, open) {
     }
   };
   add(rows.slice(0, SHOWN_AT_FIRST));
-  const same = known - rows.filter((row) => row.before === row.one.counts[0]).length;
+  const same = known - rows.length;
   rest.textContent = same > 0 ? `${counted(same, "case")} as long as before. ` : "";
   if (rows.length > SHOWN_AT_FIRST) {
     const more = el("button", { type: "button", class: "quiet", onclick: () => { add(rows.slice(SHOWN_AT_FIRST)); more.remove(); } },

@@ -41,7 +41,7 @@ function facetList({ facets, causes }) {
     causes && el("ul", { class: "causes" }, causes.map((text) => el("li", {}, el("b", {}, "Sent: "), phrased(text)))),
     facets && el("table", { class: "facets" }, el("caption", { class: "unseen" }, "One verdict a facet, writes first"),
       facets.map(([facet, text, writes]) => el("tr", { class: writes ? "writes" : null },
-        el("th", { scope: "row" }, facet.replaceAll("_", " ")), el("td", {}, phrased(text), writes && [" ", el("span", { class: "badge write" }, "writes")])))),
+        el("th", { scope: "row" }, facet.replaceAll("_", " ")), el("td", {}, phrased(text), writes && facet !== "writes" && [" ", el("span", { class: "badge write" }, "writes")])))),
   ];
 }
 
