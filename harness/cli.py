@@ -14,8 +14,21 @@ from harness.errors import HarnessError
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: Final = (
-    "accept", "audit", "check", "crash", "demo", "init", "mutate", "prune", "review", "run", "schema", "show", "state",
-)  # fmt: skip
+    "accept",
+    "audit",
+    "check",
+    "crash",
+    "demo",
+    "init",
+    "mutate",
+    "prune",
+    "report",
+    "review",
+    "run",
+    "schema",
+    "show",
+    "state",
+)
 
 _HELP: Final = """\
 Trajectory regression tests for tool-using agents.
@@ -27,6 +40,7 @@ A case drives the real loop, its trace is compared with the committed golden tra
   harness init                  set up cases in this project
   harness run                   run all cases, without pytest
   harness review                accept or reject what changed, one by one
+  harness report                the last run as one HTML page
   harness crash                 kill cases at every point, and resume them
 
 Completion for bash: eval "$(_HARNESS_COMPLETE=bash_source harness)"; likewise for zsh and fish.

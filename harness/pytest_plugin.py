@@ -50,6 +50,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="accept what the selected cases do now: write their golden traces and list what changed; "
         "never touches others, never deletes",
     )
+    group.addoption(
+        "--harness-report",
+        dest="harness_report",
+        metavar="FILE",
+        default=None,
+        help="write what the cases did as one HTML page, also when some failed",
+    )
     for folder, default in _FOLDERS.items():
         parser.addini(
             f"harness_{folder}",
@@ -65,9 +72,20 @@ def pytest_configure(config: pytest.Config) -> None:
     project = config.stash[PROJECT] = _project(config)
     if not hasattr(config, "workerinput"):  # a worker of xdist is told what to run, and reports to its controller
         config.pluginmanager.register(_Reporter(config), "harness-reporter")
+        _register_page(config)
         if project is not None and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
             _add_cases(config, project)
     config.stash[OPENED] = _opened_folder(config, project) if project is not None else None
+
+
+def _register_page(config: pytest.Config) -> None:
+    given = config.getoption("harness_report")
+    if given is None or config.getoption("collectonly"):
+        return
+    from harness.pytest_page import PagePlugin
+
+    page = PagePlugin(given, config.invocation_params.dir, lambda: _project_or_root(config))
+    config.pluginmanager.register(page, "harness-page")
 
 
 def _root(config: pytest.Config) -> Path:

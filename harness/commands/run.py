@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,6 @@ from harness.commands.common import complete_case, echo_lines, project_option, s
 from harness.commands.progress import Progress
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.errors import Problem
     from harness.gate import Gate, Verdict
     from harness.project import Project
@@ -31,6 +30,7 @@ __all__ = ["command"]
               help="Fail when fewer cases than this ran.")  # fmt: skip
 @click.option("--verify", is_flag=True,
               help="Run nothing: check that the last pytest run covered every case file as it is now.")  # fmt: skip
+@click.option("--report", "page", metavar="FILE", default=None, help="Write the run as one HTML page, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Name the cases that passed, too.")
 @project_option
 def command(
@@ -39,6 +39,7 @@ def command(
     exitfirst: bool,
     min_cases: int,
     verify: bool,
+    page: str | None,
     verbose: bool,
     root: Path | None,
 ) -> None:
@@ -50,12 +51,32 @@ def command(
       harness run
       harness run 'notes/*' -v
       harness run cases/notes/weekly_summary.yaml --update-golden
+      harness run --report page.html
       pytest && harness run --verify      in CI: pytest cannot have skipped the gate
     """
     from harness.project import Project
 
     project = Project.find(root)
-    sys.exit(_verify(project) if verify else _run(project, cases, update_golden, exitfirst, min_cases, verbose))
+    if verify:
+        sys.exit(_verify(project))
+    path = None if page is None else _page_file(page)
+    code = _run(project, cases, update_golden, exitfirst, min_cases, verbose)
+    if path is not None:
+        _write_page(project, path)
+    sys.exit(code)
+
+
+def _page_file(given: str) -> Path:
+    from harness.page_file import page_file
+
+    return page_file(given, Path.cwd())
+
+
+def _write_page(project: Project, path: Path) -> None:
+    from harness.page_file import shown_file, write_run_page
+
+    write_run_page(project, path)
+    click.echo(f"report: {shown_file(path, Path.cwd())}", err=True)
 
 
 def _verify(project: Project) -> int:
