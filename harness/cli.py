@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 import click
@@ -72,6 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     An interruption is exit code 130, as shells have it: it must not look like a drift.
     """
     try:
+        _check_folder()
         code = _group.main(arguments, prog_name="harness", standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -83,3 +85,11 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _check_folder() -> None:
+    """A shell stands in a folder that was removed more often than one thinks: a temporary one, another branch's."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise HarnessError("the working directory no longer exists; cd to one that does") from None

@@ -322,3 +322,16 @@ def test_the_module_is_the_command() -> None:
     """`python -m harness` and `harness` are the same."""
     done = subprocess.run([sys.executable, "-m", "harness", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("harness, version ")
+
+
+def test_a_folder_that_was_removed_is_one_error(tmp_path: Path) -> None:
+    """A shell may stand in one; every command says so."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone} && rmdir {gone} && {sys.executable} -m harness run"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "error: the working directory no longer exists; cd to one that does\n",
+    )

@@ -85,16 +85,14 @@ def accept_all(report: Report) -> tuple[Advice, ...]:
     if not waiting:
         failed = "Nothing of this can be accepted: what failed has to be mended." if refused else ""
         return ((failed or "There is nothing to accept.", ""),)
-    writes = sum(entry.touches_writes for entry in waiting)
-    said = f"One by one{', what touches writes first' if writes else ''}:"
-    at_once = f"All {len(waiting)} at once" if len(waiting) > 1 else "As it is"
-    if writes:
-        at_once += f" ({writes} touch{'es' * (writes == 1)} writes: look at {'it' if writes == 1 else 'those'} before)"
-    few = len(waiting) <= _NAMED
-    command = (
-        "harness accept " + " ".join(_quoted(entry.case) for entry in waiting) if few else "pytest --update-golden"
-    )
-    ways: list[Advice] = [(said, "harness review"), (f"{at_once}:", command)]
+    quiet = [entry for entry in waiting if not entry.touches_writes]
+    said = f"One by one{', what touches writes first' if len(quiet) < len(waiting) else ''}:"
+    ways: list[Advice] = [(said, "harness review")]
+    if quiet:
+        few = len(quiet) <= _NAMED
+        command = "harness accept " + (" ".join(_quoted(entry.case) for entry in quiet) if few else "'*'")
+        which = "All" if len(quiet) == len(waiting) else "Without those that touch writes,"
+        ways.append((f"{which} {len(quiet)} at once:" if len(quiet) > 1 else "Or by name:", command))
     if refused:
         ways.append((f"{refused} more cannot be accepted: they failed, or their golden is unusable.", ""))
     return tuple(ways)

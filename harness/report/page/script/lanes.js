@@ -125,7 +125,7 @@ function turnCell(turn, calls, reasonChanged, lane) {
   if (!turn) return el("td", { class: "side" });
   const name = turn[0] ? `turn ${turn[0]}` : "outside of any turn";
   return el("td", { class: "side in" }, el("span", { class: "lane" }, lane, " "), el("span", { class: "turn-name" }, name),
-    calls > 1 && turn[0] ? el("span", { class: "parallel" }, `${calls} in one turn`) : null,
+    calls > 1 && turn[0] ? el("span", { class: "parallel" }, `${calls} in parallel`) : null,
     turn[1] && el("span", { class: `reason${reasonChanged ? " changed" : ""}` }, turn[1]));
 }
 
