@@ -43,5 +43,6 @@ def command(cases: tuple[str, ...], root: Path | None) -> None:
             click.echo(f"refused   {case}: {error}", err=True)
             continue
         name = gate.store.shown(gate.store.path(case))
-        echo_lines([Line(f"{verdict.status:<9} {name}  {verdict.headline}", "changed"), *verdict.lines])
+        title = Line(f"{verdict.status:<9} {name}  {verdict.headline}", "changed", hang=10)
+        echo_lines([title, *verdict.lines])
     sys.exit(2 if refused else 0)
