@@ -40,10 +40,8 @@ def write_text(before: Counts | None, now: Counts | None) -> str:
 
 def cost_text(before: Counts | None, now: Counts | None) -> str:
     """Calls, turns and writes in one line, each with what it was."""
-    if before is None and now is None:
+    before, now = before or now, now or before  # a side that is not there costs nothing to compare with
+    if before is None or now is None:
         return ""
-    calls, turns = (
-        change_text(*(None if side is None else getattr(side, what) for side in (before, now)))
-        for what in ("calls", "turns")
-    )
+    calls, turns = change_text(before.calls, now.calls), change_text(before.turns, now.turns)
     return f"calls {calls}, turns {turns}, writes {write_text(before, now)}"

@@ -26,10 +26,12 @@ __all__ = [
     "call_lines",
     "drift_lines",
     "fitted",
+    "labelled",
     "plain_text",
     "printable",
     "trace_lines",
     "verdict_lines",
+    "verdicts",
 ]
 
 CONTEXT: Final = 2
@@ -64,8 +66,13 @@ def labelled(label: str, text: str, style: Style = "plain") -> Line:
 
 def verdict_lines(drift: Drift) -> list[Line]:
     """What was sent that was not sent for the golden, then one verdict a facet, what costs most first."""
-    lines = [labelled("cause", cause, "changed") for cause in drift.causes]
-    return [*lines, *(labelled(facet, verdict, "title") for facet, verdict in drift.verdicts.items())]
+    return [labelled(*verdict) for verdict in verdicts(drift)]
+
+
+def verdicts(drift: Drift) -> list[tuple[str, str, Style]]:
+    """What `verdict_lines` says, for those who lay it out themselves: a label, the text, how it is meant."""
+    causes: list[tuple[str, str, Style]] = [("cause", cause, "changed") for cause in drift.causes]
+    return [*causes, *((facet, verdict, "title") for facet, verdict in drift.verdicts.items())]
 
 
 def call_lines(drift: Drift, limit: int | None = SHOWN, whole: str = "") -> list[Line]:
