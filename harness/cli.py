@@ -13,7 +13,20 @@ from harness.errors import HarnessError
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS: Final = ("accept", "audit", "check", "crash", "demo", "init", "prune", "run", "schema", "show", "state")
+COMMANDS: Final = (
+    "accept",
+    "audit",
+    "check",
+    "crash",
+    "demo",
+    "diff",
+    "init",
+    "prune",
+    "run",
+    "schema",
+    "show",
+    "state",
+)
 
 _HELP: Final = """\
 Trajectory regression tests for tool-using agents.
@@ -24,6 +37,7 @@ A case drives the real loop, its trace is compared with the committed golden tra
   harness demo                  see a drift found, nothing to configure
   harness init                  set up cases in this project
   harness run                   run all cases, without pytest
+  harness diff                  what this branch did to the goldens
   harness accept notes/weekly   take what the last run did as the new golden
   harness crash                 kill cases at every point, and resume them
 

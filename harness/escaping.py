@@ -14,7 +14,7 @@ _UNSEEN: Final = "\u200b"
 """A space of no width: it breaks what forges look for after Markdown was rendered, and nobody sees it."""
 
 _CALLED: Final = re.compile(r"([@#!%&~$]|\bGH-|\bwww\.)(?=\w)|:(?=//)", re.IGNORECASE)
-"""Mentions, references to issues and the like, bare addresses: forges make links of them wherever they stand in prose."""
+"""Mentions, references to issues and the like, bare addresses: forges make links of them wherever prose has them."""
 
 
 def table_cell(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A report as Markdown, for the comment in a pull request and the summary of a job: never too long, never others' markup."""
+"""A report as Markdown, for a pull request and the summary of a job: never too long, never the markup of others."""
 
 from __future__ import annotations
 
