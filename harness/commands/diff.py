@@ -50,7 +50,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
               help="Only these cases; may be repeated.")  # fmt: skip
 @click.option("--base", metavar="REF", help="The branch that this one is compared with (default: its target branch).")
 @click.option("--exact/--policy", default=None,
-              help="Overlook nothing, or what the cases overlook (default: exact but for what is pending).")  # fmt: skip
+              help="Overlook nothing, or what cases overlook (default: exact but for what is pending).")  # fmt: skip
 @click.option("--lines", type=click.IntRange(min=0), default=120, show_default=True, metavar="N",
               help="Lines of calls in each comparison at a terminal; 0 for all.")  # fmt: skip
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 although something differs.")

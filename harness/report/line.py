@@ -117,10 +117,10 @@ def _shortened(line: Line, width: int) -> str:
             middle += text[place:first] + _cut(value, next(lengths))
             place = last
         return head + middle + text[place:end] + tail
-    if not inner:  # the line has nothing that may vanish: its head is what gives way
-        return _cut(head + text[start:end], width - _cells(tail)) + tail
-    tail = _cut(tail, width // 2)
-    return _cut(f"{head}…", width - _cells(tail)) + tail
+    tail = _cut(tail, max(width // 2, width - _NARROWEST))
+    # A line with values keeps an ellipsis for them; of one without, the head itself gives way.
+    head = f"{head}…" if inner else head + text[start:end]
+    return _cut(head, width - _cells(tail)) + tail
 
 
 def _shares(lengths: Sequence[int], room: int) -> list[int]:
