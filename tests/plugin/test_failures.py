@@ -207,7 +207,11 @@ def test_junit_has_verdict_counts_and_reason(drifting: MiniProject) -> None:
             failure.get("message") if failure is not None else None,
         )
     first = "cases/broken.yaml:1:1: a case is a mapping of keys to values; this file holds a list"
-    counts = {"harness.calls": "3", "harness.turns": "4", "harness.writes": '{"refund": 1}'}
+    counts = {
+        f"harness.{side}{name}": value
+        for side in ("", "golden_")
+        for name, value in (("calls", "3"), ("turns", "4"), ("writes", '{"refund": 1}'))
+    }
     assert found == {
         ("cases.broken.yaml", "broken"): (
             {"harness.case": "broken", "harness.verdict": "broken", "harness.headline": first},
@@ -219,11 +223,12 @@ def test_junit_has_verdict_counts_and_reason(drifting: MiniProject) -> None:
                 "harness.verdict": "drift",
                 "harness.headline": DRIFT.removeprefix("drift: "),
                 **counts,
+                "harness.facets": "outcomes",
             },
             DRIFT,
         ),
         ("cases.same.yaml", "same"): (
-            {"harness.case": "same", "harness.verdict": "same", "harness.headline": "", **counts},
+            {"harness.case": "same", "harness.verdict": "same", "harness.headline": "", **counts, "harness.facets": ""},
             None,
         ),
         ("cases.skipped.yaml", "skipped"): ({"harness.case": "skipped"}, None),
