@@ -228,8 +228,8 @@ def test_a_case_is_compared_with_what_is_pending(diff: Diff, project: MiniProjec
 
 NO_SIDE = "a side is a file or folder that exists, golden, pending, git:REF or git:REF:PATH"
 BESIDE = (
-    "cannot stand beside 'git:main': two sides are compared (files, folders, git:REF, golden, pending), or cases, which "
-    "stand alone; --case selects cases of two sides"
+    "cannot stand beside 'git:main': two sides are compared (files, folders, git:REF, golden, pending), or cases, "
+    "which stand alone; --case selects cases of two sides"
 )
 
 
