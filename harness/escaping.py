@@ -13,7 +13,7 @@ _MARKUP: Final = {ord(char): f"&#{ord(char)};" for char in "&<>|`*_[]~\\$"}
 _UNSEEN: Final = "\u200b"
 """A space of no width: it breaks what forges look for after Markdown was rendered, and nobody sees it."""
 
-_CALLED: Final = re.compile(r"([@#!%&~$]|\bGH-|\bwww\.)(?=\w)|:(?=//)", re.IGNORECASE)
+_CALLED: Final = re.compile(r"([@#!%&~$]|\bGH-|www\.)(?=\w)|:(?=//)", re.IGNORECASE)
 """Mentions, references to issues and the like, bare addresses: forges make links of them wherever prose has them."""
 
 

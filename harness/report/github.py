@@ -8,7 +8,7 @@ from harness.escaping import command_data, command_property
 from harness.report.line import printable
 from harness.report.places import place_of
 from harness.report.sections import sections
-from harness.report.wording import advice, fails, is_shown, reason
+from harness.report.wording import advice, fails, is_shown, reason, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,15 +49,14 @@ def _annotations(level: _Level, entries: Sequence[Entry], report: Report) -> lis
     if len(shown) < len(entries):
         rest = entries[len(shown) :]
         names = ", ".join(printable(entry.case) for entry in rest[:_SHOWN]) + (", …" if len(rest) > _SHOWN else "")
-        title = command_property(f"{len(rest)} more cases")
-        lines.append(f"::{level} title={title}::{command_data(names[:_LONGEST])}")
+        more = command_property(f"{len(rest)} more cases")
+        lines.append(f"::{level} title={more}::{command_data(names[:_LONGEST])}")
     return lines
 
 
 def _annotation(level: _Level, entry: Entry, report: Report) -> str:
     file, line = place_of(entry)
-    blessed = f", golden {entry.branch_word(report.base)}" if entry.reblessed else ""
-    title = f"{entry.case}: {entry.word()}{blessed}"
+    first = f"{entry.case}: {title(entry, report)}"
     why = reason(entry)
     texts = [why] if why else []
     for part in sections(entry, report, 0):
@@ -67,4 +66,4 @@ def _annotation(level: _Level, entry: Entry, report: Report) -> str:
     texts += [f"{what.word}: {what}"] if what else []
     message = "\n".join(printable(text)[:_LONGEST] for text in texts)
     where = f"file={command_property(printable(file))},line={line},"
-    return f"::{level} {where}title={command_property(printable(title)[:_LONGEST])}::{command_data(message)}"
+    return f"::{level} {where}title={command_property(printable(first)[:_LONGEST])}::{command_data(message)}"

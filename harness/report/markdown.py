@@ -9,7 +9,7 @@ from harness.report.costs import change_text, counted, write_text
 from harness.report.entries import Counts
 from harness.report.line import fitted, printable
 from harness.report.sections import sections
-from harness.report.wording import advice, headline, is_shown, reason, tally
+from harness.report.wording import advice, headline, is_shown, reason, tally, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +149,7 @@ def _add_details(page: _Page, entries: Sequence[Entry], report: Report) -> int:
 
 def _details(entry: Entry, report: Report, lines: int) -> str:
     why = reason(entry)
-    summary = f"{_code(entry.case)}: {_text(entry.word())}" + (f" – {_text(why)}" if why else "")
+    summary = f"{_code(entry.case)}: {_text(title(entry, report))}" + (f" – {_text(why)}" if why else "")
     parts = [f"<details><summary>{summary}</summary>"]
     found = list(sections(entry, report, lines))
     for part in found:

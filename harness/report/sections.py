@@ -54,7 +54,7 @@ def sections(entry: Entry, report: Report, limit: int | None, whole: str = "") -
     names = change.names or (report.before, report.after)
     yield from _change_sections(change, f"{names[0]} → {names[1]}", limit, whole)
     if entry.branch is not None and entry.reblessed:
-        title = f"golden, {report.base or 'base'} → this branch: {entry.branch_word(report.base)}"
+        title = f"golden: {report.base or 'base'} → this branch"
         yield from _change_sections(entry.branch, title, limit, whole)
     if entry.audit is not None and entry.audit.findings and not entry.passed:
         yield Section("stuck-loop detectors", list(_audit_lines(entry.audit)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.report.line import Line
 from harness.report.lines import SHOWN, labelled
 from harness.report.sections import sections
-from harness.report.wording import advice, headline, is_shown, reason, tally
+from harness.report.wording import advice, headline, is_shown, reason, tally, title
 
 if TYPE_CHECKING:
     from harness.report.entries import Entry, Report
@@ -34,12 +34,10 @@ def report_lines(report: Report, limit: int | None = SHOWN, whole: str = "") -> 
 
 
 def _entry_lines(entry: Entry, report: Report, limit: int | None, whole: str) -> list[Line]:
-    word, why = entry.word(), reason(entry)
-    blessed = entry.branch_word(report.base) if entry.reblessed else ""
-    title = f"{entry.case}: {word}" + (f", golden {blessed}" if blessed else "")
+    first, why = f"{entry.case}: {title(entry, report)}", reason(entry)
     parts = list(sections(entry, report, limit, whole))
     told = any(part.verdicts for part in parts) and (entry.passed or entry.status in (None, "drift", "unusable"))
-    lines = [Line(title if told or not why else f"{title}: {why}", "changed" if entry.passed else "removed", hang=2)]
+    lines = [Line(first if told or not why else f"{first}: {why}", "changed" if entry.passed else "removed", hang=2)]
     for part in parts:
         lines.append(Line(part.title, "faint", hang=2))
         lines += [labelled(*verdict) for verdict in part.verdicts]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.changes import Change
     from harness.report.entries import Entry, Report
 
-__all__ = ["PENDING", "Advice", "advice", "fails", "headline", "is_shown", "reason", "tally"]
+__all__ = ["PENDING", "Advice", "advice", "fails", "headline", "is_shown", "reason", "tally", "title"]
 
 PENDING: Final = "pending"
 """What the side is called that `harness accept` takes from."""
@@ -41,7 +41,7 @@ def headline(report: Report) -> str:
     elif not any(entry.passed for entry in report.entries):
         said = f"No case ran: {total}"
     else:
-        said = "No path changed"
+        said = "Every case passed" if blessed else "No path changed"
     return said + (f"; {counted(blessed, 'golden')} changed in this branch" if blessed else "")
 
 
@@ -57,6 +57,11 @@ def tally(report: Report) -> str:
 def is_shown(entry: Entry) -> bool:
     """Whether an entry is worth more than being counted: it does not pass, or its golden is not what it was."""
     return entry.reblessed or fails(entry)
+
+
+def title(entry: Entry, report: Report) -> str:
+    """What an entry is: the word for it, and what its branch did to its golden."""
+    return entry.word() + (f", golden {entry.branch_word(report.base)}" if entry.reblessed else "")
 
 
 def fails(entry: Entry) -> bool:

@@ -1,4 +1,4 @@
-"""The composite action: its YAML is sound, and its scripts do what they should, with a real project and a recording `gh`."""
+"""The composite action: its YAML is sound, and its scripts work, in a real project and with a `gh` that records."""
 
 from __future__ import annotations
 

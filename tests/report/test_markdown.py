@@ -74,7 +74,7 @@ def test_what_passes_is_only_counted() -> None:
     text = render_markdown(run_of_everything())
     assert "1 matches" in text
     assert "quiet" not in text
-    assert "<details><summary><code>blessed</code>: matches" in text
+    assert "<details><summary><code>blessed</code>: matches, golden accepted anew in this branch" in text
     assert "accepted anew in this branch" in text
 
 
