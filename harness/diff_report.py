@@ -159,6 +159,7 @@ def _report(project: Project, before: Side, after: Side, *, exact: bool) -> Repo
     entries: list[Entry] = []
     for change in changes_between(before, after, None if exact else gate.policy_of):
         file = case_file(change.case, project)
-        golden = named(gate.store.path(change.case))
-        entries.append(Entry(change.case, change, golden_file=golden, case_file=named(file) if file else ""))
+        golden = gate.store.path(change.case)
+        shown = named(golden) if golden.is_file() or change.kind == "deleted" else ""
+        entries.append(Entry(change.case, change, golden_file=shown, case_file=named(file) if file else ""))
     return Report.of(project.root.name, before.name, after.name, entries)

@@ -116,10 +116,19 @@ def _row(entry: Entry, report: Report, branch: bool) -> str:
         change_text(*(None if side is None else getattr(side, what) for side in (before, now)))
         for what in ("calls", "turns")
     )
-    cells = [_code(entry.case), _text(entry.word()), calls, turns, _text(write_text(before, now))]
+    cells = [_code(entry.case), _text(_verdict(entry)), calls, turns, _text(write_text(before, now))]
     if branch:
         cells.append(_text(_golden(entry, report)))
     return f"| {' | '.join(cells)} |"
+
+
+def _verdict(entry: Entry) -> str:
+    """The word for a case with the facets that changed, and whether a write is among what changed in any of them."""
+    change = entry.change
+    facets = list(change.drift.verdicts) if change.drift else []
+    if change.touches_writes and facets and "writes" not in facets:
+        facets.append("of a write")
+    return entry.word() + (f": {', '.join(facets)}" if facets else "")
 
 
 def _golden(entry: Entry, report: Report) -> str:
