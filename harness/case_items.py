@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -10,7 +11,7 @@ from _pytest._code.code import ReprFileLocation, TerminalRepr
 
 from harness.errors import CaseError, HarnessError
 from harness.report.failure import failure_lines, user_traceback
-from harness.report.lines import Line
+from harness.report.line import Line, fitted
 from harness.session_results import PREFIX, case_facts, verdict_facts
 
 if TYPE_CHECKING:
@@ -127,19 +128,21 @@ class FailureRepr(TerminalRepr):
         return "\n".join(line.text for line in self.lines)
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        """Write the lines in the colours of a diff."""
+        """Write the lines in the colours of a diff, as wide as the window is."""
+        width = shutil.get_terminal_size((0, 0)).columns  # 0: no window, such as the log of a CI job
         for line in self.lines:
-            tw.line(line.text, **MARKUP[line.style])
+            for text in fitted(line, width):
+                tw.line(text, **MARKUP[line.style])
 
     def to_data(self) -> dict[str, Any]:
         """Plain data, for the way from a worker to the controller; pytest by itself would keep the text alone."""
         crash = self.reprcrash
-        return {"lines": [[one.text, one.style] for one in self.lines], "path": crash.path, "line": crash.lineno}
+        return {"lines": [one.data() for one in self.lines], "path": crash.path, "line": crash.lineno}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         """What `to_data` gave."""
-        return cls([Line(text, style) for text, style in data["lines"]], data["path"], data["line"])
+        return cls([Line.from_data(one) for one in data["lines"]], data["path"], data["line"])
 
 
 class _Item(pytest.Item):

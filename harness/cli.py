@@ -20,6 +20,7 @@ COMMANDS: Final = (
     "check",
     "crash",
     "demo",
+    "diff",
     "init",
     "mutate",
     "prune",
@@ -42,6 +43,7 @@ A case drives the real loop, its trace is compared with the committed golden tra
   harness run                   run all cases, without pytest
   harness review                accept or reject what changed, one by one
   harness report                the last run as one HTML page
+  harness diff                  what this branch did to the goldens
   harness crash                 kill cases at every point, and resume them
 
 Completion for bash: eval "$(_HARNESS_COMPLETE=bash_source harness)"; likewise for zsh and fish.

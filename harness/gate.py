@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -177,7 +178,7 @@ class Gate:
             owner = f"names {golden.owner} as its owner, now {trace.owner}; renew it with: pytest --update-golden"
             return Verdict(trace.case, "same", owner if stale else "", (), trace, drift)
         lines = drift_lines(drift, whole=self.store.shown(self.report_path(trace.case)))
-        lines += [Line(""), _advice(trace.case, "accept with")]
+        lines.append(_advice(trace.case, "accept with"))
         return Verdict(trace.case, "drift", drift.headline, tuple(lines), trace, drift)
 
     def _accept(self, trace: Trace, policy: Policy) -> Verdict:
@@ -223,7 +224,8 @@ class Gate:
 
 
 def _advice(case: str, what: str) -> Line:
-    return Line(f"{what}: harness accept {case}   or: pytest --update-golden", "faint")
+    command = f"harness accept {shlex.quote(case)}"
+    return Line(f"{what}: {command}   or: pytest --update-golden", "faint", hang=2)
 
 
 def _policy_problems(trace: Trace, policy: Policy) -> list[str]:

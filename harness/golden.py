@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["SCHEMA", "GoldenStore", "decode_trace", "dump_trace", "load_golden", "load_trace", "parse_trace"]
+__all__ = [
+    "SCHEMA",
+    "GoldenStore",
+    "decode_trace",
+    "dump_trace",
+    "line_of",
+    "load_golden",
+    "load_trace",
+    "parse_trace",
+]
 
 SCHEMA: Final = "harness.trace/1"
 
@@ -34,16 +43,7 @@ def dump_trace(trace: Trace, *, results: bool = True) -> str:
         trace: what to write.
         results: whether calls carry the digests of their results (goldens do only with `compare: {results: exact}`).
     """
-    head: list[tuple[str, object]] = [("schema", SCHEMA), ("case", trace.case)]
-    if trace.owner is not None:
-        head.append(("owner", trace.owner))
-    head.append(("model", trace.model))
-    if trace.digest_key is not None:
-        head.append(("digest_key", trace.digest_key))
-    if trace.detail != "args":
-        head.append(("detail", trace.detail))
-    context = {"prompt": trace.context.prompt, "system": trace.context.system, "tools": dict(trace.context.tools)}
-    head += [("context", context), ("turns", trace.turns), ("stop_reasons", trace.stop_reasons)]
+    head = _head(trace)
     lines = [f"  {_json(key)}: {_json(value)}," for key, value in head]
     if trace.calls:
         lines.append('  "calls": [')
@@ -59,6 +59,37 @@ def dump_trace(trace: Trace, *, results: bool = True) -> str:
     if trace.problems:
         lines.append(f'  "problems": {_json(trace.problems)}')
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", "\n".join(["{", *lines, "}", ""]))
+
+
+def _head(trace: Trace) -> list[tuple[str, object]]:
+    """What stands before the calls, a line each."""
+    head: list[tuple[str, object]] = [("schema", SCHEMA), ("case", trace.case)]
+    if trace.owner is not None:
+        head.append(("owner", trace.owner))
+    head.append(("model", trace.model))
+    if trace.digest_key is not None:
+        head.append(("digest_key", trace.digest_key))
+    if trace.detail != "args":
+        head.append(("detail", trace.detail))
+    context = {"prompt": trace.context.prompt, "system": trace.context.system, "tools": dict(trace.context.tools)}
+    return [*head, ("context", context), ("turns", trace.turns), ("stop_reasons", trace.stop_reasons)]
+
+
+def line_of(trace: Trace, what: str, call: int = 0) -> int:
+    """In which line of a trace's file something stands, from 1.
+
+    Args:
+        trace: as it was written.
+        what: a key of the file: `turns`, `stop_reasons`, `calls`, `interventions`, `summary`.
+        call: with `calls`, the index of the call that is looked for.
+    """
+    keys = [key for key, _ in _head(trace)]
+    if what in keys:
+        return 2 + keys.index(what)
+    first = 3 + len(keys)  # behind the brace and the line that opens the calls
+    if what == "calls":
+        return first + call if call < len(trace.calls) else first - 1
+    return first + (len(trace.calls) + 1 if trace.calls else 0) + (what == "summary")
 
 
 def parse_trace(text: str, source: str) -> Trace:

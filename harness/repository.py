@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Repository", "Revision"]
+__all__ = ["Repository", "Revision", "path_names"]
 
 _LIMIT: Final = 120
 """Seconds for one git command: large histories on cold disks are slow, a hanging credential prompt is for ever."""
@@ -222,6 +222,21 @@ class Repository:
             return _git(self.root, *arguments, data=data)
         except _GitError as error:
             raise HarnessError(f"git {arguments[0]} failed: {error}") from None
+
+
+def path_names(folder: Path, default: Path) -> Callable[[Path], str]:
+    """Names paths as git and CI do: relative to the repository around a folder, `/` between parts.
+
+    Args:
+        folder: inside the repository, if there is one.
+        default: what paths are relative to where there is no repository.
+    """
+    try:
+        root = Repository.around(folder).root
+    except HarnessError:
+        root = default
+    real = os.path.realpath(root)
+    return lambda path: Path(os.path.relpath(Path(os.path.realpath(path.parent), path.name), real)).as_posix()
 
 
 class _GitError(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from harness.errors import CaseError, GoldenError, HarnessError
 from harness.gate import Gate
 from harness.golden import load_trace
 from harness.report.entries import Entry, Report, RunStatus
-from harness.repository import Repository
+from harness.repository import Repository, path_names
 from harness.results_record import read_results
 
 if TYPE_CHECKING:
@@ -56,6 +55,7 @@ class _Gathering:
         self._project = project
         self._gate = Gate(project)
         self._results = read_results(project)
+        self._named = path_names(project.root, project.root)
         self._sweeps = folder_side(project.artifacts / "crash", "now").crashes
         self._files = {
             path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)
@@ -151,10 +151,6 @@ class _Gathering:
         from harness.stuck.audit import audit
 
         return audit(trace, stuck_settings(trace.case, self._project))
-
-    def _named(self, path: Path) -> str:
-        """A path as git and CI name it: relative to the repository, or to the project where there is none."""
-        return Path(os.path.relpath(path, self._project.root)).as_posix()
 
 
 def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], str, str]:

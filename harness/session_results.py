@@ -37,6 +37,12 @@ def verdict_facts(verdict: Verdict, *, expected_to_fail: bool = False) -> dict[s
         facts["calls"] = str(len(verdict.trace.calls))
         facts["turns"] = str(verdict.trace.turns)
         facts["writes"] = json.dumps(verdict.trace.write_counts)
+    if verdict.drift is not None:
+        golden = verdict.drift.golden
+        facts["golden_calls"] = str(len(golden.calls))
+        facts["golden_turns"] = str(golden.turns)
+        facts["golden_writes"] = json.dumps(golden.write_counts)
+        facts["facets"] = " ".join(verdict.drift.verdicts if verdict.drift else ())
     return facts
 
 

@@ -278,6 +278,9 @@ def test_the_demo_finds_its_drift(mini_project: MiniProject) -> None:
     assert outcome.exit_code == 0
     assert "first: drift: 1 more write: `refund` (1 → 2)" in outcome.output
     assert "killed at turn2.call1.send_email.after: executed_twice: `send_email`" in outcome.output
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    sample = readme.partition("```text\n4. ")[2].partition("```")[0]
+    assert sample.partition(" golden   now\n")[2] in outcome.output
     assert outcome.changed == {}
 
 

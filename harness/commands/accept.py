@@ -62,9 +62,10 @@ def command(cases: tuple[str, ...], facets: tuple[str, ...], writes: bool, root:
             continue
         name = gate.store.shown(gate.store.path(case))
         verdict = done.verdict
-        echo_lines([Line(f"{verdict.status:<9} {name}  {verdict.headline}", "changed"), *verdict.lines])
+        title = Line(f"{verdict.status:<9} {name}  {verdict.headline}", "changed", hang=10)
+        echo_lines([title, *verdict.lines])
         if facets and verdict.drift:
-            echo_lines([Line(f"left      {name}  {verdict.drift.headline}", "title")])
+            echo_lines([Line(f"left      {name}  {verdict.drift.headline}", "title", hang=10)])
     tell_message(decisions)
     sys.exit(2 if refused else 0)
 

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import os
+import shutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.project import Project
-    from harness.report.lines import Line
+    from harness.report.line import Line, Style
 
-__all__ = ["complete_case", "complete_pending", "echo_lines", "project_option", "select", "styled_text"]
+__all__ = ["complete_case", "complete_pending", "echo_lines", "project_option", "select", "styled_text", "window_width"]
 
-_STYLES: Final[dict[str, dict[str, Any]]] = {
-    "added": {"fg": "green"},
-    "changed": {"fg": "yellow"},
-    "faint": {"dim": True},
-    "moved": {"fg": "cyan"},
-    "removed": {"fg": "red"},
-    "title": {"bold": True},
+_STYLES: Final[Mapping[Style, str]] = {
+    "added": "green",
+    "changed": "yellow",
+    "faint": "dim",
+    "moved": "cyan",
+    "removed": "red",
+    "title": "bold",
 }
 
 
@@ -40,18 +43,50 @@ def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def echo_lines(lines: Iterable[Line], *, err: bool = False, indent: str = "") -> None:
-    """Print styled lines; colours only where the stream is a terminal and NO_COLOR is not set."""
-    for line in lines:
-        click.echo(indent + _styled(line), err=err)
+    """Print styled lines, in a window as wide as it is.
+
+    Colours only where the stream is a terminal; never with NO_COLOR, always with FORCE_COLOR.
+    """
+    stream = sys.stderr if err else sys.stdout
+    for text in _fitting(lines, stream, indent):
+        click.echo(text, err=err, color=True)
 
 
 def styled_text(lines: Iterable[Line]) -> str:
-    """The lines as a terminal shows them, for a pager."""
-    return "".join(f"{_styled(line)}\n" for line in lines)
+    """The lines as `echo_lines` prints them to stdout, for a pager."""
+    return "".join(f"{text}\n" for text in _fitting(lines, sys.stdout))
 
 
-def _styled(line: Line) -> str:
-    return click.style(line.text, **_STYLES.get(line.style, {}))
+def _fitting(lines: Iterable[Line], stream: TextIO, indent: str = "") -> Iterator[str]:
+    from harness.report.line import fitted
+
+    width = max(window_width(stream) - len(indent), 0)
+    shown = ((indent + text, line.style) for line in lines for text in fitted(line, width))
+    if not _wants_colour(stream):
+        yield from (text for text, _ in shown)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, force_terminal=True, highlight=False, markup=False, emoji=False)
+    for text, style in shown:
+        with console.capture() as capture:
+            console.print(Text(text, _STYLES.get(style, "")), soft_wrap=True, end="")
+        yield capture.get()
+
+
+def window_width(stream: TextIO) -> int:
+    """How many cells a line has: the window's, or what COLUMNS says; 0 for a file, a pipe, the log of a CI job."""
+    if stream.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size((0, 0)).columns
+    return 0
+
+
+def _wants_colour(stream: TextIO) -> bool:
+    """https://no-color.org and https://force-color.org: set to anything but nothing."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def select(wanted: Sequence[str], known: Sequence[str], project: Project, what: str = "case") -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.commands.accept import tell_message
-from harness.commands.common import complete_pending, echo_lines, project_option, select
+from harness.commands.common import complete_pending, echo_lines, project_option, select, styled_text
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -76,13 +76,15 @@ def command(cases: tuple[str, ...], again: bool, message: bool, root: Path | Non
 
 def _walk(session: Session) -> None:
     """Show, ask, do, until all is decided or the reader has enough."""
+    from harness.report.lines import Line
+
     shown: tuple[int, str] | None = None
     while not session.over:
         now = (session.place, session.current.sha256 + str(session.current.facets))
         if now != shown:
             echo_lines(session.shown())
             shown = now
-        click.echo(click.style(session.prompt(), bold=True), nl=False)
+        click.echo(styled_text([Line(session.prompt(), "title")]).removesuffix("\n"), nl=False, color=True)
         try:
             key = click.getchar()
         except (EOFError, KeyboardInterrupt):
@@ -96,6 +98,4 @@ def _say(lines: list[Line]) -> None:
     if len(lines) <= _PAGE:
         echo_lines(lines)
         return
-    from harness.commands.common import styled_text
-
     click.echo_via_pager(styled_text(lines))

@@ -121,7 +121,7 @@ def _run(
                 if not verdict.passed:
                     failed += 1
                     first, *rest = failure_lines(verdict, error)
-                    shown = [Line(f"{case}: {first.text}", "removed"), *rest, *_printed(printed), Line("")]
+                    shown = [Line(f"{case}: {first.text}", "removed", hang=2), *rest, *_printed(printed), Line("")]
                     progress.show(lambda shown=shown: echo_lines(shown))
                 elif verbose:
                     progress.show(lambda one=verdict: click.echo(f"{one.status:<9} {one.case}"))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from harness.atomic import write_atomically
-from harness.crash.lines import breach_lines, change_lines
+from harness.crash.lines import breach_lines
 from harness.crash_golden import Row, crash_golden_path, dump_rows, load_rows
 from harness.errors import GoldenError
+from harness.report.point_lines import change_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A sweep as styled lines: the matrix, what is broken and its story, what changed against the golden."""
+"""A sweep as styled lines: the matrix, what is broken and its story."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 from harness.report.lines import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from harness.crash_golden import Row
     from harness.faults.sweep import Crash, Sweep
     from harness.report.lines import Style
 
-__all__ = ["breach_lines", "change_lines", "matrix_lines", "reproducer"]
+__all__ = ["breach_lines", "matrix_lines", "reproducer"]
 
 _STORIES: Final = 2
 """Histories that are told whole; the others are named."""
@@ -108,21 +107,3 @@ def _commit() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()
-
-
-def change_lines(golden: Sequence[Row], rows: Sequence[Row]) -> list[Line]:
-    """One line a point that is gone, new, or goes another way."""
-    before = {row.point: row for row in golden}
-    now = {row.point: row for row in rows}
-    lines = [Line(f"- {row.point}: {_shown(row)}", "removed") for point, row in before.items() if point not in now]
-    for point, row in now.items():
-        if point not in before:
-            lines.append(Line(f"+ {point}: {_shown(row)}", "added"))
-        elif before[point] != row:
-            lines.append(Line(f"~ {point}: {_shown(before[point])} → {_shown(row)}", "changed"))
-    return lines
-
-
-def _shown(row: Row) -> str:
-    ran = ", ".join(f"{tool} {count}×" for tool, count in row.executions.items())
-    return f"{row.outcome} ({ran or 'no writes'}, {row.turns} turns)"

@@ -29,7 +29,7 @@ def failure_lines(verdict: Verdict, cause: BaseException | None = None) -> list[
         cause: what the loop raised, if it did.
     """
     first = f"drift: {verdict.headline}" if verdict.status == "drift" else verdict.headline
-    lines = [Line(first, "removed")]
+    lines = [Line(first, "removed", hang=2)]
     if verdict.lines:
         lines += [Line(""), *verdict.lines]
     if cause is not None and verdict.status == "failed":

@@ -1,25 +1,38 @@
-"""A drift, or a trace, as styled lines: what the terminal, the plugin and the report files show."""
+"""A drift, or a trace, as styled lines: what the terminal, the plugin, the report files and Markdown show."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from harness.facets import changed_arguments
 from harness.policy import FACETS
+from harness.report.alignment import CallRow, InterventionRow, aligned_turns
+from harness.report.calls import call_line, changed_values
+from harness.report.costs import cost_text, counted
+from harness.report.entries import Counts
+from harness.report.line import Line, Style, fitted, plain_text, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.align import Edit
     from harness.drift import Drift
-    from harness.trace import Call, Trace
+    from harness.report.alignment import Mark, TurnBlock
+    from harness.trace import Trace
 
-__all__ = ["SHOWN", "Line", "Style", "drift_lines", "plain_text", "printable", "trace_lines"]
-
-Style: TypeAlias = Literal["plain", "faint", "title", "added", "removed", "changed", "moved"]
+__all__ = [
+    "SHOWN",
+    "Line",
+    "Style",
+    "call_lines",
+    "drift_lines",
+    "fitted",
+    "labelled",
+    "plain_text",
+    "printable",
+    "trace_lines",
+    "verdict_lines",
+    "verdicts",
+]
 
 CONTEXT: Final = 2
 """Equal calls shown before and after each difference."""
@@ -27,64 +40,188 @@ CONTEXT: Final = 2
 SHOWN: Final = 120
 """Lines of the aligned diff that a terminal gets; the report file holds all."""
 
-_MARKS: Final[dict[str, tuple[str, Style]]] = {
-    "equal": (" ", "plain"),
-    "changed": ("~", "changed"),
-    "moved": (">", "moved"),
-    "added": ("+", "added"),
-    "removed": ("-", "removed"),
-}
+_STYLES: Final[Mapping[Mark, Style]] = {" ": "plain", "~": "changed", ">": "moved", "+": "added", "-": "removed"}
 
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of text and how it is meant.
-
-    Names and messages in it come from models, tools and loops, so the text is made `printable`.
-    """
-
-    text: str
-    style: Style = "plain"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", printable(self.text))
-
-
-def printable(text: str) -> str:
-    """The text with everything escaped that would break a line, move a cursor, or that UTF-8 cannot hold."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text.expandtabs(4))
-
-
-def plain_text(lines: Iterable[Line]) -> str:
-    """The lines without any style, each ended by a newline."""
-    return "".join(f"{line.text}\n" for line in lines)
+_LABEL: Final = max(map(len, FACETS))
+_GUTTER: Final = 14
+"""Mark, the two numbers of a call, a space."""
 
 
 def drift_lines(drift: Drift, limit: int | None = SHOWN, whole: str = "") -> list[Line]:
-    """Causes, one verdict a facet, then the aligned calls with what stands around each difference.
+    """Causes, one verdict a facet, the aligned calls with what stands around each difference, and what it costs.
 
     Args:
         drift: what to show.
         limit: lines of the aligned diff; None for all.
         whole: where to find those that the limit leaves out.
     """
-    lines = [Line(f"cause   {cause}", "changed") for cause in drift.causes]
-    width = max(map(len, FACETS))
-    lines += [Line(f"{facet:<{width}}  {verdict}", "title") for facet, verdict in drift.verdicts.items()]
-    lines.append(Line(""))
-    lines.append(Line("  golden     now", "faint"))
-    blocks = list(_blocks(drift))
-    shown = len(blocks) if limit is None else bisect_right(list(accumulate(map(len, blocks))), limit)
-    lines += chain.from_iterable(blocks[:shown])
-    return [*lines, _hidden(blocks[shown:], whole)] if shown < len(blocks) else lines
+    cost = labelled("cost", cost_text(Counts.of(drift.golden), Counts.of(drift.trace)))
+    return [*verdict_lines(drift), Line(""), *call_lines(drift, limit, whole), Line(""), cost]
 
 
-def _hidden(blocks: Sequence[Sequence[Line]], whole: str) -> Line:
-    count = sum(any(line.style not in ("plain", "faint") for line in block) for block in blocks)
+def labelled(label: str, text: str, style: Style = "plain") -> Line:
+    """A line of prose with a word in the column where facets are named."""
+    return Line(f"{label:<{_LABEL}}  {text}", style, hang=_LABEL + 2)
+
+
+def verdict_lines(drift: Drift) -> list[Line]:
+    """What was sent that was not sent for the golden, then one verdict a facet, what costs most first."""
+    return [labelled(*verdict) for verdict in verdicts(drift)]
+
+
+def verdicts(drift: Drift) -> list[tuple[str, str, Style]]:
+    """What `verdict_lines` says, for those who lay it out themselves: a label, the text, how it is meant."""
+    causes: list[tuple[str, str, Style]] = [("cause", cause, "changed") for cause in drift.causes]
+    return [*causes, *((facet, verdict, "title") for facet, verdict in drift.verdicts.items())]
+
+
+def call_lines(drift: Drift, limit: int | None = SHOWN, whole: str = "") -> list[Line]:
+    """The calls of both sides, turn by turn, equal ones folded where nothing near them changed.
+
+    The first character of each line says what became of it: ` ` the same, `~` changed, `>` moved, `+` came, `-` went.
+
+    Args:
+        drift: what to show.
+        limit: how many lines; None for all.
+        whole: where to find those that the limit leaves out.
+    """
+    lines = [Line(f"{'golden':>7}{'now':>6}", "faint")]
+    entries = _entries(aligned_turns(drift))
+    items = list(_folded(entries))
+    for place, item in enumerate(items):
+        rendered = _rendered(drift, item)
+        if limit is not None and len(lines) + len(rendered) > limit + 1:
+            left = sum(entry.differs for one in items[place:] for entry in one)
+            return [*lines, _hidden(left, whole)] if left else lines
+        lines += rendered
+    return lines
+
+
+def _hidden(count: int, whole: str) -> Line:
     where = f", all of them in {whole}" if whole else ""
-    return Line(f"… {count:,} more difference{'s' * (count != 1)}{where}", "title")
+    return Line(f"… {count:,} more difference{'s' * (count != 1)}{where}", "title", hang=2)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A line of the alignment before it is decided whether it is shown: a turn, a call, a verdict of the guard."""
+
+    block: TurnBlock
+    row: CallRow | InterventionRow | None
+    shown: bool = False
+
+    @property
+    def mark(self) -> Mark:
+        """What became of it."""
+        return self.block.mark if self.row is None else self.row.mark
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is a difference."""
+        return self.mark != " "
+
+
+def _entries(blocks: Sequence[TurnBlock]) -> list[_Entry]:
+    """All lines; shown are the differences, what stands near them, and the turns of what is shown."""
+    entries: list[_Entry] = []
+    for block in blocks:
+        if block.golden is not None or block.now is not None:
+            entries.append(_Entry(block, None))
+        entries += [_Entry(block, row) for row in block.rows]
+    rows = [entry for entry in entries if entry.row is not None]
+    behind = 0  # how many rows stand above
+    for entry in entries:
+        if entry.differs:
+            entry.shown = True
+            after = behind + CONTEXT + (entry.row is not None)
+            for near in rows[max(0, behind - CONTEXT) : after]:
+                near.shown = True
+        behind += entry.row is not None
+    _show_turns(entries)
+    _unfold_single(entries)
+    return entries
+
+
+def _unfold_single(entries: Sequence[_Entry]) -> None:
+    """One hidden call takes no more room than the line that says so."""
+    hidden: list[_Entry] = []
+    for entry in [*entries, None]:
+        if entry is not None and not entry.shown:
+            hidden.append(entry)
+            continue
+        if sum(one.row is not None for one in hidden) == 1:
+            for one in hidden:
+                one.shown = True
+        hidden.clear()
+
+
+def _show_turns(entries: Sequence[_Entry]) -> None:
+    """A call without its turn hangs in the air; and where the last call is shown, so is how the run ended."""
+    visible = {id(entry.block) for entry in entries if entry.shown and entry.row is not None}
+    previous = True
+    for entry in entries:
+        if entry.row is None and (id(entry.block) in visible or (not entry.block.rows and previous)):
+            entry.shown = True
+        previous = entry.shown
+
+
+def _folded(entries: Sequence[_Entry]) -> Iterator[list[_Entry]]:
+    """Each shown line by itself, and each stretch of hidden ones together."""
+    hidden: list[_Entry] = []
+    for entry in entries:
+        if not entry.shown:
+            hidden.append(entry)
+            continue
+        if hidden:
+            yield hidden
+            hidden = []
+        yield [entry]
+    if hidden:
+        yield hidden
+
+
+def _rendered(drift: Drift, item: Sequence[_Entry]) -> list[Line]:
+    entry = item[0]
+    if not entry.shown:
+        return _fold_line(item)
+    if entry.row is None:
+        return [_block_line(entry.block)]
+    if isinstance(entry.row, InterventionRow):
+        return [Line(f"{entry.mark}{'':{_GUTTER + 1}}{entry.row.text}", _STYLES[entry.mark])]
+    return _call_rows(drift, entry.row)
+
+
+def _fold_line(hidden: Sequence[_Entry]) -> list[Line]:
+    calls = sum(isinstance(entry.row, CallRow) for entry in hidden)
+    turns = len(hidden) - calls
+    what = f"equal call{'s' * (calls != 1)}" if calls else f"equal turn{'s' * (turns != 1)}"
+    return [Line(f"{'…':>7}{'…':>6}  {calls or turns:,} {what}", "faint")]
+
+
+def _block_line(block: TurnBlock) -> Line:
+    number = block.now if block.now is not None else block.golden
+    text = f"turn {number}"
+    if block.golden is not None and block.now is not None and block.golden != block.now:
+        text += f" (was {block.golden})"
+    before, after = block.before or "?", block.after or "?"
+    reason = f"{before} → {after}" if block.mark == "~" else before if block.now is None else after
+    style = _STYLES[block.mark]
+    return Line(f"{block.mark}{'':{_GUTTER - 1}}{text}  {reason}", "faint" if style == "plain" else style)
+
+
+def _call_rows(drift: Drift, row: CallRow) -> list[Line]:
+    before = drift.golden.calls[row.golden] if row.golden is not None else None
+    now = drift.trace.calls[row.now] if row.now is not None else None
+    call = now or before
+    if call is None:
+        return []
+    left, right = ("" if index is None else str(index + 1) for index in (row.golden, row.now))
+    notes = "".join(f"  {note}" for note in row.notes)
+    lines = [call_line(f"{row.mark}{left:>6}{right:>6} {row.bracket} ", call, notes, _STYLES[row.mark])]
+    if before and now and before.key != now.key and row.mark != " ":
+        indent = "│" if row.bracket in "┌│" and row.bracket != " " else " "
+        lines += changed_values(f"{row.mark}{'':{_GUTTER - 1}}{indent}     ", before, now)
+    return lines
 
 
 def trace_lines(
@@ -105,187 +242,20 @@ def trace_lines(
             lines.append(_turn_line(trace, turn))
         mark = "!" if call.tool in trace.writes else " "
         failed = "" if call.ok else "  failed"
-        lines.append(Line(f"  {mark} {index + 1:>3}  {_call_text(call)}{failed}", "plain" if call.ok else "removed"))
+        lines.append(call_line(f"  {mark} {index + 1:>3}  ", call, failed, "plain" if call.ok else "removed"))
         lines += (notes or {}).get(index + 1, ())
     if shown is not None and len(trace.calls) > shown:
         return [*lines, Line(f"… {len(trace.calls) - shown} more calls", "title")]
     lines += [_turn_line(trace, number) for number in range(turn + 1, trace.turns + 1)]
     lines += [Line(f"{one.verdict} by {one.detector} after turn {one.turn}", "changed") for one in trace.interventions]
-    lines += [Line(f"problem: {problem}", "removed") for problem in trace.problems]
-    summary = f"{_counted(len(trace.calls), 'call')}, {_counted(trace.turns, 'turn')}"
+    lines += [Line(f"problem: {problem}", "removed", hang=2) for problem in trace.problems]
+    summary = f"{counted(len(trace.calls), 'call')}, {counted(trace.turns, 'turn')}"
     for what, counts in (("repeated", trace.duplicates), ("writes", trace.write_counts)):
         if counts:
             summary += f", {what}: " + ", ".join(f"`{tool}` {count}" for tool, count in counts.items())
-    return [*lines, Line(summary, "title")]
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return [*lines, Line(summary, "title", hang=2)]
 
 
 def _turn_line(trace: Trace, turn: int) -> Line:
     reason = trace.stop_reasons[turn - 1] if turn <= len(trace.stop_reasons) else "?"
     return Line(f"turn {turn}  {reason}", "faint")
-
-
-def _call_text(call: Call) -> str:
-    if call.args is None:
-        return f"{call.tool}  {call.digest}"
-    return f"{call.tool}({', '.join(f'{name}={_value(value)}' for name, value in call.args.items())})"
-
-
-def _value(value: object) -> str:
-    text = str(value).replace("\n", "⏎")
-    return text if len(text) <= 40 else f"{text[:39]}…"
-
-
-def _blocks(drift: Drift) -> Iterator[list[Line]]:
-    """The aligned calls, one block each, equal ones folded where nothing near them changed; then the stop_reasons."""
-    edits = _in_reading_order(drift)
-    notes = _turn_notes(drift)
-    differs = [_differs(drift, edit) or edit.b in notes for edit in edits]
-    near = [False] * len(edits)
-    for place, different in enumerate(differs):
-        if different:
-            for other in range(max(0, place - CONTEXT), min(len(edits), place + CONTEXT + 1)):
-                near[other] = True
-    folded = 0
-    for place, edit in enumerate(edits):
-        if not near[place]:
-            folded += 1
-            continue
-        if folded:
-            yield [Line(_folded(folded), "faint")]
-            folded = 0
-        yield list(_block(drift, edit, notes))
-    if folded:
-        yield [Line(_folded(folded), "faint")]
-    if drift.verdicts.keys() & {"stop_reasons", "turns"}:
-        yield [
-            Line(""),
-            Line(f"- stop_reasons  {_reasons(drift.golden)}", "removed"),
-            Line(f"+ stop_reasons  {_reasons(drift.trace)}", "added"),
-        ]
-
-
-def _folded(count: int) -> str:
-    return f"       …       {count} equal call{'s' * (count > 1)}"
-
-
-def _in_reading_order(drift: Drift) -> Sequence[Edit]:
-    """The edits by the observed calls; a call that went stands where its predecessor in the golden stands."""
-    place = -1
-    keyed: list[tuple[int, int, Edit]] = []
-    for order, edit in enumerate(drift.edits):
-        place = edit.b if edit.b is not None else place
-        keyed.append((place, order, edit))
-    return [edit for _, _, edit in sorted(keyed, key=lambda entry: entry[:2])]
-
-
-def _differs(drift: Drift, edit: Edit) -> bool:
-    if edit.op != "equal" or edit.a is None or edit.b is None:
-        return True
-    before, now = drift.golden.calls[edit.a], drift.trace.calls[edit.b]
-    return before.ok != now.ok or _has_other_result(drift, before, now)
-
-
-def _has_other_result(drift: Drift, before: Call, now: Call) -> bool:
-    return (
-        drift.policy.wants_results and before.result != now.result and now.tool not in drift.policy["results"].ignored
-    )
-
-
-def _turn_notes(drift: Drift) -> dict[int, str]:
-    """What to say of calls that are the same, but came in another company of calls than in the golden."""
-    golden, trace = drift.golden.calls, drift.trace.calls
-    apart, together, elsewhere = (
-        [finding for finding in drift.findings if finding.facet == "order" and finding.kind == kind]
-        for kind in ("sequential", "parallel", "turn")
-    )
-    split = {golden[one.golden_call].turn for one in apart if one.golden_call is not None}
-    joined = {trace[one.call].turn for one in together if one.call is not None}
-    moved = {one.call for one in elsewhere}
-    notes: dict[int, str] = {}
-    for edit in drift.edits:
-        if edit.a is None or edit.b is None:
-            continue
-        if golden[edit.a].turn in split:
-            notes[edit.b] = "was parallel"
-        elif trace[edit.b].turn in joined:
-            notes[edit.b] = "was sequential"
-        elif edit.b in moved:
-            notes[edit.b] = f"was in turn {golden[edit.a].turn}"
-    return notes
-
-
-def _block(drift: Drift, edit: Edit, turn_notes: Mapping[int, str]) -> Iterator[Line]:
-    mark, style = _MARKS[edit.op]
-    before = drift.golden.calls[edit.a] if edit.a is not None else None
-    now = drift.trace.calls[edit.b] if edit.b is not None else None
-    call = now or before
-    if call is None:
-        return
-    if edit.op == "equal" and (_differs(drift, edit) or edit.b in turn_notes):
-        mark, style = _MARKS["changed"]
-    notes = "  write" if call.tool in drift.golden.writes | drift.trace.writes else ""
-    if before and now and before.ok != now.ok:
-        notes += "  succeeded, golden: failed" if now.ok else "  failed, golden: succeeded"
-    elif not call.ok:
-        notes += "  failed"
-    if before and now and _has_other_result(drift, before, now):
-        notes += "  another result"
-    if edit.op == "moved":
-        notes += f"  was call {(edit.a or 0) + 1}"
-    elif edit.b is not None and edit.b in turn_notes:
-        notes += f"  {turn_notes[edit.b]}"
-    left, right = _place(edit.a, before), _place(edit.b, now)
-    yield Line(f"{left:>8} {right:>7}  {mark} {_call_text(call)}{notes}", style)
-    if edit.op == "changed" and before and now:
-        for text in _changed_values(before, now):
-            yield Line(f"{'':>22}{text}", "changed")
-
-
-def _place(index: int | None, call: Call | None) -> str:
-    """A call's number and turn: `3 t2`."""
-    return "" if index is None or call is None else f"{index + 1} t{call.turn}"
-
-
-def _changed_values(before: Call, now: Call) -> Iterator[str]:
-    names = changed_arguments(before, now)
-    if names is None:
-        yield f"arguments: {before.digest} → {now.digest}"
-        return
-    old, new = before.args or {}, now.args or {}
-    for name in names:
-        if name in old and name in new and isinstance(old[name], dict | list) and type(old[name]) is type(new[name]):
-            yield from (f"{name}{inner}" for inner in _inner_changes(old[name], new[name]))
-        else:
-            left, right = (_value(side[name]) if name in side else "absent" for side in (old, new))
-            yield f"{name}: {left} → {right}"
-
-
-def _inner_changes(old: object, new: object) -> Iterator[str]:
-    """Where inside a plain value something changed.  DeepDiff is imported only here: it costs a third of a second."""
-    from deepdiff import DeepDiff
-
-    diff = DeepDiff(old, new, verbose_level=2)
-    for kind, entries in sorted(diff.items()):
-        for path, change in sorted(entries.items()):
-            where = path.removeprefix("root")
-            if isinstance(change, dict) and "old_value" in change:
-                yield f"{where}: {_value(change['old_value'])} → {_value(change['new_value'])}"
-            elif kind.endswith("_added"):
-                yield f"{where}: absent → {_value(change)}"
-            else:
-                yield f"{where}: {_value(change)} → absent"
-
-
-def _reasons(trace: Trace) -> str:
-    """The sequence, runs of one reason counted: `tool_use ×3, end_turn`."""
-    runs: list[tuple[str, int]] = []
-    for reason in map(str, trace.stop_reasons):
-        if runs and runs[-1][0] == reason:
-            runs[-1] = (reason, runs[-1][1] + 1)
-        else:
-            runs.append((reason, 1))
-    return ", ".join(f"{reason} ×{count}" if count > 1 else reason for reason, count in runs) or "none"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from harness.escaping import command_data, command_property, table_cell
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -56,15 +58,15 @@ def _markdown(reports: _Reports) -> str:
     for audit, _ in reports:
         if not audit.findings:
             continue
-        lines += ["", f"<details><summary>{_cell(audit.case)}: {audit.verdict}{_rest(audit)}</summary>", ""]
+        lines += ["", f"<details><summary>{table_cell(audit.case)}: {audit.verdict}{_rest(audit)}</summary>", ""]
         lines += ["| call | turn | verdict | detector | finding | evidence |", "| --- | --- | --- | --- | --- | --- |"]
         for finding in audit.findings:
             verdict = finding.verdict
             if verdict.evidence is not None:
                 facts = (verdict.at_call, finding.turn, verdict.kind, verdict.detector)
                 words = (verdict.evidence.sentence(), verdict.evidence.explanation())
-                lines.append(f"| {' | '.join(_cell(str(cell)) for cell in (*facts, *words))} |")
-        lines += ["", *(f"- not judged: {_cell(one)}" for one in audit.unjudged), "", "</details>"]
+                lines.append(f"| {' | '.join(table_cell(str(cell)) for cell in (*facts, *words))} |")
+        lines += ["", *(f"- not judged: {table_cell(one)}" for one in audit.unjudged), "", "</details>"]
     return "\n".join(lines) + "\n"
 
 
@@ -74,11 +76,11 @@ def _github(reports: _Reports) -> str:
     for audit, file in reports:
         for finding in audit.findings:
             level = "error" if finding.verdict.kind == "force_stop" else "warning"
-            where = f"file={_property(file)}," if file else ""
-            title = _property(f"{audit.case}: {finding.verdict.kind} ({finding.verdict.detector})")
+            where = f"file={command_property(file)}," if file else ""
+            title = command_property(f"{audit.case}: {finding.verdict.kind} ({finding.verdict.detector})")
             evidence = finding.verdict.evidence
             text = "" if evidence is None else f"{evidence.sentence()}\n{evidence.explanation()}"
-            lines.append(f"::{level} {where}title={title}::{_data(text)}")
+            lines.append(f"::{level} {where}title={title}::{command_data(text)}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -98,18 +100,6 @@ def _summary(reports: _Reports) -> str:
     stops = sum(one.verdict == "force_stop" for one, _ in reports)
     nudges = sum(one.verdict == "nudge" for one, _ in reports)
     return f"{len(reports)} trace{'s' if len(reports) != 1 else ''}, {stops} stuck, {nudges} with a nudge only"
-
-
-def _cell(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("\n", " ").replace("`", "\\`")
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 _RENDERERS: Final[dict[Format, Callable[[_Reports], str]]] = {

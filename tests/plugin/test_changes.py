@@ -34,9 +34,15 @@ CHANGES = {
         READ + FIND,
         "drift: `find_order` moved from call 1 to call 2",
         """\
-    2 t2    1 t1    read_policy(name=dfb461f6)
-    1 t1    2 t2  > find_order(id=266aa588)  was call 1
-    3 t3    3 t3    refund(cents=15197cf7, id=266aa588)  write
+              turn 1  tool_use
+      2     1   read_policy(name=dfb461f6)
+              turn 2  tool_use
+>     1     2   find_order(id=266aa588)  moved 1 → 2
+              turn 3  tool_use
+      3     3   refund(cents=15197cf7, id=266aa588)  write
+              turn 4  end_turn
+
+cost           calls 3, turns 4, writes 1
 """,
         (2, 2),
     ),
@@ -46,10 +52,16 @@ CHANGES = {
         "cents: 12000}}\n    - say",
         "drift: `refund` (call 3): `cents` changed",
         """\
-    1 t1    1 t1    find_order(id=266aa588)
-    2 t2    2 t2    read_policy(name=dfb461f6)
-    3 t3    3 t3  ~ refund(cents=c5d1866a, id=266aa588)  write
-                      cents: 15197cf7 → c5d1866a
+              turn 1  tool_use
+      1     1   find_order(id=266aa588)
+              turn 2  tool_use
+      2     2   read_policy(name=dfb461f6)
+              turn 3  tool_use
+~     3     3   refund(cents=c5d1866a, id=266aa588)  write
+~                   cents: 15197cf7 → c5d1866a
+              turn 4  end_turn
+
+cost           calls 3, turns 4, writes 1
 """,
         (1, 1),
     ),
@@ -62,10 +74,16 @@ CHANGES = {
         "drift: 1 more call (3 → 4, +33%): `find_order`; "
         "`find_order` repeated with the same arguments once (golden: never)",
         """\
-    1 t1    1 t1    find_order(id=266aa588)
-            2 t1  + find_order(id=266aa588)
-    2 t2    3 t2    read_policy(name=dfb461f6)
-    3 t3    4 t3    refund(cents=15197cf7, id=266aa588)  write
+              turn 1  tool_use
+      1     1 ┌ find_order(id=266aa588)
++           2 └ find_order(id=266aa588)
+              turn 2  tool_use
+      2     3   read_policy(name=dfb461f6)
+              turn 3  tool_use
+      3     4   refund(cents=15197cf7, id=266aa588)  write
+              turn 4  end_turn
+
+cost           calls 3 → 4 (+33%), turns 4, writes 1
 """,
         (1, 2),
     ),
@@ -75,12 +93,15 @@ CHANGES = {
         "",
         "drift: 1 call fewer (3 → 2, -33%): `read_policy`; turns 4 → 3 (-25%); stop_reasons: 1 fewer `tool_use`",
         """\
-    1 t1    1 t1    find_order(id=266aa588)
-    2 t2          - read_policy(name=dfb461f6)
-    3 t3    2 t2    refund(cents=15197cf7, id=266aa588)  write
+              turn 1  tool_use
+      1     1   find_order(id=266aa588)
+-             turn 2  tool_use
+-     2         read_policy(name=dfb461f6)
+              turn 2 (was 3)  tool_use
+      3     2   refund(cents=15197cf7, id=266aa588)  write
+              turn 3 (was 4)  end_turn
 
-- stop_reasons  tool_use ×3, end_turn
-+ stop_reasons  tool_use ×2, end_turn
+cost           calls 3 → 2 (-33%), turns 4 → 3 (-25%), writes 1
 """,
         (5, 4),
     ),
@@ -90,10 +111,15 @@ CHANGES = {
         "    - say: Done.\n      stop_reason: max_tokens\n",
         "drift: stop_reason of turn 4: `end_turn` → `max_tokens`",
         """\
-       …       3 equal calls
+              turn 1  tool_use
+      1     1   find_order(id=266aa588)
+              turn 2  tool_use
+      2     2   read_policy(name=dfb461f6)
+              turn 3  tool_use
+      3     3   refund(cents=15197cf7, id=266aa588)  write
+~             turn 4  end_turn → max_tokens
 
-- stop_reasons  tool_use ×3, end_turn
-+ stop_reasons  tool_use ×3, max_tokens
+cost           calls 3, turns 4, writes 1
 """,
         (1, 1),
     ),
@@ -105,10 +131,16 @@ CHANGES = {
         "            dispatch('refund', {'id': '7', 'cents': 300})\n",
         "drift: 1 more write: `refund` (1 → 2); 1 more call (3 → 4, +33%): `refund`",
         """\
-       …       1 equal call
-    2 t2    2 t2    read_policy(name=dfb461f6)
-    3 t3    3 t3    refund(cents=15197cf7, id=266aa588)  write
-            4 t3  + refund(cents=983bd614, id=266aa588)  write
+              turn 1  tool_use
+      1     1   find_order(id=266aa588)
+              turn 2  tool_use
+      2     2   read_policy(name=dfb461f6)
+              turn 3  tool_use
+      3     3 ┌ refund(cents=15197cf7, id=266aa588)  write
++           4 └ refund(cents=983bd614, id=266aa588)  write
+              turn 4  end_turn
+
+cost           calls 3 → 4 (+33%), turns 4, writes 1 → 2 (+100%): `refund` 1 → 2
 """,
         (2, 3),
     ),
@@ -118,9 +150,15 @@ CHANGES = {
         "raises: no such policy",
         "drift: `read_policy` (call 2) failed (golden: succeeded)",
         """\
-    1 t1    1 t1    find_order(id=266aa588)
-    2 t2    2 t2  ~ read_policy(name=dfb461f6)  failed, golden: succeeded
-    3 t3    3 t3    refund(cents=15197cf7, id=266aa588)  write
+              turn 1  tool_use
+      1     1   find_order(id=266aa588)
+              turn 2  tool_use
+~     2     2   read_policy(name=dfb461f6)  failed, golden: succeeded
+              turn 3  tool_use
+      3     3   refund(cents=15197cf7, id=266aa588)  write
+              turn 4  end_turn
+
+cost           calls 3, turns 4, writes 1
 """,
         (1, 1),
     ),
@@ -131,12 +169,15 @@ CHANGES = {
         "drift: calls that came one after another now run in parallel in turn 1: `find_order`, `read_policy`; "
         "turns 4 → 3 (-25%); stop_reasons: 1 fewer `tool_use`",
         """\
-    1 t1    1 t1  ~ find_order(id=266aa588)  was sequential
-    2 t2    2 t1  ~ read_policy(name=dfb461f6)  was sequential
-    3 t3    3 t2    refund(cents=15197cf7, id=266aa588)  write
+              turn 1  tool_use
+~     1     1 ┌ find_order(id=266aa588)  was sequential
+~     2     2 └ read_policy(name=dfb461f6)  was sequential
+-             turn 2  tool_use
+              turn 2 (was 3)  tool_use
+      3     3   refund(cents=15197cf7, id=266aa588)  write
+              turn 3 (was 4)  end_turn
 
-- stop_reasons  tool_use ×3, end_turn
-+ stop_reasons  tool_use ×2, end_turn
+cost           calls 3, turns 4 → 3 (-25%), writes 1
 """,
         (4, 4),
     ),
@@ -151,8 +192,8 @@ def test_a_change_made_by_hand_is_drift(accepted: MiniProject, change: Change) -
     assert (outcome.exit_code, outcome.changed) == (1, {})
     report = outcome.section("case refund")
     assert report[0] == change.reason
-    assert "\n".join(report).split("  golden     now\n")[1] == (
-        change.calls + "\naccept with: harness accept refund   or: pytest --update-golden"
+    assert "\n".join(report).split(" golden   now\n")[1] == (
+        change.calls + "accept with: harness accept refund   or: pytest --update-golden"
     )
     assert outcome.section("short test summary info")[0] == f"FAILED cases/refund.yaml::refund - {change.reason}"
 
@@ -189,6 +230,6 @@ def test_the_cause_of_a_drift_comes_first(accepted: MiniProject) -> None:
         "drift: 1 more write: `refund` (1 → 2); 1 more call (3 → 4, +33%): `refund`; "
         "`refund` repeated with the same arguments once (golden: never); 2 more facets",
         "",
-        "cause   the prompt changed",
+        "cause          the prompt changed",
         "writes         1 more write: `refund` (1 → 2)",
     ]

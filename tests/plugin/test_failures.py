@@ -40,11 +40,16 @@ def test_a_drift_is_all_that_is_shown(drifting: MiniProject) -> None:
         "",
         "outcomes       `read_policy` (call 2) failed (golden: succeeded)",
         "",
-        "  golden     now",
-        "    1 t1    1 t1    find_order(id=266aa588)",
-        "    2 t2    2 t2  ~ read_policy(name=dfb461f6)  failed, golden: succeeded",
-        "    3 t3    3 t3    refund(cents=15197cf7, id=266aa588)  write",
+        " golden   now",
+        "              turn 1  tool_use",
+        "      1     1   find_order(id=266aa588)",
+        "              turn 2  tool_use",
+        "~     2     2   read_policy(name=dfb461f6)  failed, golden: succeeded",
+        "              turn 3  tool_use",
+        "      3     3   refund(cents=15197cf7, id=266aa588)  write",
+        "              turn 4  end_turn",
         "",
+        "cost           calls 3, turns 4, writes 1",
         "accept with: harness accept refund   or: pytest --update-golden",
     ]
 
@@ -202,7 +207,11 @@ def test_junit_has_verdict_counts_and_reason(drifting: MiniProject) -> None:
             failure.get("message") if failure is not None else None,
         )
     first = "cases/broken.yaml:1:1: a case is a mapping of keys to values; this file holds a list"
-    counts = {"harness.calls": "3", "harness.turns": "4", "harness.writes": '{"refund": 1}'}
+    counts = {
+        f"harness.{side}{name}": value
+        for side in ("", "golden_")
+        for name, value in (("calls", "3"), ("turns", "4"), ("writes", '{"refund": 1}'))
+    }
     assert found == {
         ("cases.broken.yaml", "broken"): (
             {"harness.case": "broken", "harness.verdict": "broken", "harness.headline": first},
@@ -214,11 +223,12 @@ def test_junit_has_verdict_counts_and_reason(drifting: MiniProject) -> None:
                 "harness.verdict": "drift",
                 "harness.headline": DRIFT.removeprefix("drift: "),
                 **counts,
+                "harness.facets": "outcomes",
             },
             DRIFT,
         ),
         ("cases.same.yaml", "same"): (
-            {"harness.case": "same", "harness.verdict": "same", "harness.headline": "", **counts},
+            {"harness.case": "same", "harness.verdict": "same", "harness.headline": "", **counts, "harness.facets": ""},
             None,
         ),
         ("cases.skipped.yaml", "skipped"): ({"harness.case": "skipped"}, None),

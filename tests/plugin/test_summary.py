@@ -96,15 +96,16 @@ def test_a_long_diff_is_cut_counted_and_kept_in_a_file(shop: MiniProject) -> Non
     assert time.monotonic() - before < 20
     report = outcome.section("case refund")
     assert report[0] == "drift: 5000 calls with other arguments: `read` ×5000"
-    assert report[5] == "    1 t0    1 t0  ~ read(page=0f8eb4b7)"
-    assert report[-3:] == [
+    assert report[5] == "~     1     1   read(page=0f8eb4b7)"
+    assert report[-4:] == [
         "… 4,940 more differences, all of them in .harness/reports/refund.txt",
         "",
+        "cost           calls 5,000, turns 0, writes 0",
         "accept with: harness accept refund   or: pytest --update-golden",
     ]
-    assert len(report) == 128
+    assert len(report) == 129
     whole = shop.read(".harness/reports/refund.txt").splitlines()
-    assert sum(" ~ read(" in line for line in whole) == 5000
+    assert sum(line.startswith("~ ") and "read(" in line for line in whole) == 5000
     assert len(outcome.output) < 20_000
     assert shop.pytest("--update-golden").exit_code == 0
     assert not (shop.root / ".harness/reports/refund.txt").exists(), "what was accepted waits for nobody"
