@@ -105,10 +105,11 @@ class CaseFile(pytest.File):
 class CaseFailedError(Exception):
     """A case did not pass; carries the verdict for the report."""
 
-    def __init__(self, verdict: Verdict, cause: BaseException | None = None) -> None:
+    def __init__(self, verdict: Verdict, cause: BaseException | None, failures: Mapping[int, str]) -> None:
         super().__init__(verdict.headline)
         self.verdict = verdict
         self.cause = cause
+        self.failures = failures
 
 
 class FailureRepr(TerminalRepr):
@@ -174,7 +175,7 @@ class _Item(pytest.Item):
         error = excinfo.value
         line = 1
         if isinstance(error, CaseFailedError):
-            lines = failure_lines(error.verdict, error.cause)
+            lines = failure_lines(error.verdict, error.cause, error.failures)
         elif isinstance(error, HarnessError):
             lines = [Line(text) for text in str(error).splitlines() or [type(error).__name__]]
             line = _first_line(error) if isinstance(error, CaseError) else 1
@@ -230,7 +231,7 @@ class CaseItem(_Item):
         verdict = gate.judge(run.trace, self.case.policy(gate.policy), update=gate.update and not expected)
         self.publish(verdict_facts(verdict, expected_to_fail=expected))
         if not verdict.passed:
-            raise CaseFailedError(verdict, run.error) from run.error
+            raise CaseFailedError(verdict, run.error, run.failures) from run.error
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The case file, and the id of the case."""

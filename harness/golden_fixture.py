@@ -91,7 +91,8 @@ class GoldenTrace:
         if not verdict.passed:
             from harness.report.failure import failure_lines
 
-            raise AssertionError("\n".join(line.text for line in failure_lines(verdict)))
+            failures = recorded.failures() if isinstance(recorded, Recorder) else {}
+            raise AssertionError("\n".join(line.text for line in failure_lines(verdict, None, failures)))
         return trace
 
     def _complaint(self, case: str) -> str | None:

@@ -121,6 +121,14 @@ class Recorder:
         """
         return self._tape.trace(self.case, self._writes, problems)
 
+    def failures(self) -> dict[int, str]:
+        """How the calls that failed did so, by index into `trace().calls`, for the reader of a report.
+
+        The kind of the exception.  Its message, or the text of a result that says `is_error`, may hold what the run was
+        about: it is there with `detail="plain"` only, and never in the trace.
+        """
+        return self._tape.failures()
+
     def judge(self, observed: Observed, ok: bool, result: object) -> BaseException | None:
         """What the guard, if there is one, makes of a call that is over: an exception for the loop, or None."""
         if self._guarding is None:

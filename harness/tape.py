@@ -21,6 +21,9 @@ __all__ = ["Observed", "Tape", "Turn"]
 
 T = TypeVar("T")
 
+_SAID: Final = 300
+"""Characters of what a failed call said that are kept."""
+
 _RECENT: Final = 16  # responses that may still wait for their calls, where agents share a recorder
 _NO_PLACE: Final = 1 << 30  # after all blocks of its response
 
@@ -55,7 +58,10 @@ class Turn:
 
 @dataclass(slots=True)
 class Observed:
-    """One call.  `ok` and `result` are known when it is over; `given` is a copy of its arguments, for a guard."""
+    """One call.
+
+    `ok`, `result` and what a failure said are known when it is over; `given` is a copy of its arguments, for a guard.
+    """
 
     turn: Turn | None
     place: int
@@ -65,6 +71,7 @@ class Observed:
     ok: bool = False
     result: str | None = None
     given: object = None
+    failure: str = ""
 
 
 class Tape:
@@ -127,6 +134,8 @@ class Tape:
         """A call is over."""
         observed.ok = ok
         observed.result = self._normalizer.digest(result)
+        if not ok:
+            observed.failure = _failure(result, whole=self._detail == "plain")
 
     def _digests(self, arguments: object) -> tuple[str, Mapping[str, Any] | None]:
         digest, args = self._normalizer.digest_call(arguments)
@@ -229,20 +238,26 @@ class Tape:
         with self._lock:
             self._interventions.append(Intervention(len(self._turns) if turn is None else turn, verdict, detector))
 
-    def trace(self, case: str, writes: frozenset[str] | None, problems: Iterable[str]) -> Trace:
-        """All of it as a trace; the calls of a response stand in the order of its blocks, however they ended."""
+    def failures(self) -> dict[int, str]:
+        """How the calls that failed did so, by index into the calls of the trace."""
+        return {index: one.failure for index, (_, one) in enumerate(self._ordered()) if not one.ok}
+
+    def _ordered(self) -> list[tuple[int, Observed]]:
+        """The calls with the numbers of their responses, in the order of the blocks, however they ended."""
         with self._lock:
             turns = list(self._turns)
             observed = list(self._calls)
-            interventions = tuple(self._interventions)
-            faults = list(self._faults)
         numbers = {id(turn): number for number, turn in enumerate(turns, 1)}
         order = sorted((numbers.get(id(one.turn), 0), one.place, index) for index, one in enumerate(observed))
-        calls = tuple(
-            Call(turn, one.tool, one.digest, one.ok, one.args, one.result)
-            for turn, _, index in order
-            for one in (observed[index],)
-        )
+        return [(turn, observed[index]) for turn, _, index in order]
+
+    def trace(self, case: str, writes: frozenset[str] | None, problems: Iterable[str]) -> Trace:
+        """All of it as a trace."""
+        with self._lock:
+            turns = list(self._turns)
+            interventions = tuple(self._interventions)
+            faults = list(self._faults)
+        calls = tuple(Call(turn, one.tool, one.digest, one.ok, one.args, one.result) for turn, one in self._ordered())
         called = frozenset(call.tool for call in calls)
         return Trace(
             case=case,
@@ -257,6 +272,28 @@ class Tape:
             digest_key=key_fingerprint(self._normalizer.key),
             problems=(*problems, *faults),
         )
+
+
+def _failure(result: object, *, whole: bool) -> str:
+    """How a call failed: the kind of an exception; its message, or a result's text, only where values may be seen."""
+    kind = type(result).__name__ if isinstance(result, BaseException) else ""
+    if not whole:
+        return kind
+    try:
+        if kind:
+            return _short(f"{kind}: {result}")
+        content = result.get("content", result) if isinstance(result, Mapping) else getattr(result, "content", result)
+        if isinstance(content, list):
+            texts = [block["text"] for block in content if isinstance(block, Mapping) and "text" in block]
+            content = " ".join(map(str, texts))
+        return _short(str(content))
+    except Exception:  # noqa: BLE001 (a hostile result must not break the run that is observed)
+        return kind
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SAID else f"{line[: _SAID - 1]}…"
 
 
 def _claim(turn: Turn, tool: str, arguments: object, *, exactly: bool) -> int:

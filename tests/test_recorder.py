@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import inspect
 import json
@@ -730,3 +731,28 @@ def test_a_guard_can_end_a_loop_that_swallows_every_exception(is_async: bool) ->
     assert stuck.value.verdict.evidence.calls == (1, 2, 3, 4)
     assert len(ran) == 4
     assert [call.ok for call in recorder.trace().calls] == [True] * 4
+
+
+def test_how_calls_failed_is_kept_for_the_reader() -> None:
+    """By index into the trace's calls; messages only where values may be seen, and never in the trace."""
+    recorders = {detail: Recorder(case="c", detail=detail) for detail in ("args", "plain")}
+
+    def dispatch(name: str, input: object) -> object:
+        if name == "raises":
+            raise LookupError("no such\n  file")
+        if name == "reports":
+            return {"is_error": True, "content": [{"type": "text", "text": "too " + "long " * 99}]}
+        return "fine" if name == "works" else SimpleNamespace(is_error=True, content=Hostile())
+
+    for recorder in recorders.values():
+        observed = recorder.instrument(dispatch)
+        for name in ("works", "raises", "reports", "hostile"):
+            with contextlib.suppress(LookupError):
+                observed(name, {})
+        assert "no such" not in dump_trace(recorder.trace())
+    assert recorders["args"].failures() == {1: "LookupError", 2: "", 3: ""}
+    assert recorders["plain"].failures() == {
+        1: "LookupError: no such file",
+        2: f"{('too ' + 'long ' * 99)[:299]}…",
+        3: "",
+    }

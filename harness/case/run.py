@@ -50,6 +50,7 @@ class Run:
         value: what the loop returned; for a generator the list of what it yielded; None when it raised.
         error: what the loop raised, or None.
         problems: why this run must not become a golden, one line each.
+        failures: how the calls that failed did so, by index into the calls of the trace; for the reader of a report.
     """
 
     case: Case
@@ -57,6 +58,7 @@ class Run:
     value: Any
     error: BaseException | None
     problems: tuple[str, ...]
+    failures: Mapping[int, str] = field(default_factory=dict)
 
 
 def run_case(case: Case, project: Project, probe: Probe | None = None) -> Run:
@@ -179,7 +181,7 @@ class _Session:
             # Tools that nobody told us about count as writes, so that nothing is overlooked.
             trace = replace(trace, writes=trace.writes | ({one.tool for one in trace.calls} - known))
         trace = replace(trace, model=trace.model or self.case.model.name)
-        return Run(self.case, trace, value, error, trace.problems)
+        return Run(self.case, trace, value, error, trace.problems, self.recorder.failures())
 
     def _left_out(self, trace: Trace) -> list[str]:
         """What a run without any fault may still lack."""

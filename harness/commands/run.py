@@ -14,6 +14,7 @@ from harness.commands.common import complete_case, echo_lines, project_option, s
 from harness.commands.progress import Progress
 
 if TYPE_CHECKING:
+    from harness.case.run import Run
     from harness.errors import Problem
     from harness.gate import Gate, Verdict
     from harness.project import Project
@@ -111,7 +112,7 @@ def _run(
     with Progress(len(chosen)) as progress:
         for case in chosen:
             try:
-                verdict, error, printed = _judge(files[case], collisions.get(files[case]), project, gate)
+                verdict, run, error, printed = _judge(files[case], collisions.get(files[case]), project, gate)
             except CaseError as problem:
                 broken += 1
                 progress.show(lambda problem=problem: click.echo(str(problem)))
@@ -120,7 +121,7 @@ def _run(
                 results.append(verdict_facts(verdict))
                 if not verdict.passed:
                     failed += 1
-                    first, *rest = failure_lines(verdict, error)
+                    first, *rest = failure_lines(verdict, error, run.failures if run else None)
                     shown = [Line(f"{case}: {first.text}", "removed", hang=2), *rest, *_printed(printed), Line("")]
                     progress.show(lambda shown=shown: echo_lines(shown))
                 elif verbose:
@@ -158,7 +159,7 @@ def _printed(text: str) -> list[Line]:
 
 def _judge(
     path: Path, collision: Problem | None, project: Project, gate: Gate
-) -> tuple[Verdict, BaseException | None, str]:
+) -> tuple[Verdict, Run | None, BaseException | None, str]:
     from harness.case.ids import shown_path
     from harness.case.load import load_case
     from harness.case.run import run_case
@@ -178,8 +179,8 @@ def _judge(
         except BaseException as error:  # noqa: BLE001 (SystemExit, pytest.skip(), …)
             # What ends a process must not end the gate, least of all with the exit code 0.
             verdict = Verdict(case.id, "failed", error_line(error, project.root))
-            return verdict, error, printed.getvalue()
-    return gate.judge(run.trace, case.policy(gate.policy)), run.error, printed.getvalue()
+            return verdict, None, error, printed.getvalue()
+    return gate.judge(run.trace, case.policy(gate.policy)), run, run.error, printed.getvalue()
 
 
 class _Printed(io.StringIO):

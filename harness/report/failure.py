@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from harness.report.lines import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from traceback import FrameSummary, StackSummary
 
     from harness.gate import Verdict
@@ -21,20 +22,42 @@ __all__ = ["failure_lines", "user_traceback"]
 _CARRIERS: Final = ("_pytest", "anthropic", "asyncio", "harness", "httpx2", "pluggy")
 
 
-def failure_lines(verdict: Verdict, cause: BaseException | None = None) -> list[Line]:
+_TOLD: Final = 5
+"""Failed calls that are shown."""
+
+
+def failure_lines(
+    verdict: Verdict, cause: BaseException | None = None, failures: Mapping[int, str] | None = None
+) -> list[Line]:
     """The lines of a failure report.
 
     Args:
         verdict: of a case that did not pass.
         cause: what the loop raised, if it did.
+        failures: how the calls that failed did so, by index into the calls of the trace.
     """
     first = f"drift: {verdict.headline}" if verdict.status == "drift" else verdict.headline
-    lines = [Line(first, "removed", hang=2)]
+    lines = [Line(first, "removed", hang=2), *_said(verdict, failures or {})]
     if verdict.lines:
         lines += [Line(""), *verdict.lines]
     if cause is not None and verdict.status == "failed":
         lines += [Line(""), *map(Line, user_traceback(cause))]
     return lines
+
+
+def _said(verdict: Verdict, failures: Mapping[int, str]) -> list[Line]:
+    """Why calls failed that do not fail in the golden."""
+    expected: set[int | None] = set()
+    if verdict.drift is not None:
+        golden = verdict.drift.golden.calls
+        expected = {edit.b for edit in verdict.drift.edits if edit.a is not None and not golden[edit.a].ok}
+    calls = verdict.trace.calls if verdict.trace is not None else ()
+    told = [index for index in failures if index not in expected and failures[index] and index < len(calls)]
+    lines = [
+        Line(f"call {index + 1}, `{calls[index].tool}`, failed: {failures[index]}", "removed", hang=2)
+        for index in told[:_TOLD]
+    ]
+    return [*lines, Line(f"… and {len(told) - _TOLD} more failed calls", "removed")] if len(told) > _TOLD else lines
 
 
 def user_traceback(error: BaseException) -> list[str]:

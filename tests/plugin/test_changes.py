@@ -233,3 +233,16 @@ def test_the_cause_of_a_drift_comes_first(accepted: MiniProject) -> None:
         "cause          the prompt changed",
         "writes         1 more write: `refund` (1 → 2)",
     ]
+
+
+def test_the_exception_of_a_tool_that_fails_now_is_named(accepted: MiniProject) -> None:
+    """Its message, which may hold what the run was about, only where values may be seen; and never in a file."""
+    accepted.edit(CASE, "returns: 30 days", "raises: no such policy")
+    assert accepted.pytest().section("case refund")[1] == "call 2, `read_policy`, failed: ToolError"
+    accepted.edit(CASE, "prompt:", "detail: plain\nprompt:")
+    outcome = accepted.pytest()
+    assert outcome.section("case refund")[1] == "call 2, `read_policy`, failed: ToolError: no such policy"
+    assert "no such policy" not in accepted.read(".harness/pending/refund.json")
+    accepted.pytest("--update-golden")
+    accepted.edit(CASE, "cents: 1200}}\n    - say", "cents: 12000}}\n    - say")
+    assert not any("failed:" in line for line in accepted.pytest().section("case refund"))
