@@ -37,6 +37,7 @@ def test_a_drift_is_all_that_is_shown(drifting: MiniProject) -> None:
     outcome = drifting.pytest()
     assert outcome.section("case refund") == [
         DRIFT,
+        "call 2, `read_policy`, failed: ToolError",
         "",
         "outcomes       `read_policy` (call 2) failed (golden: succeeded)",
         "",
