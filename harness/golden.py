@@ -32,7 +32,7 @@ __all__ = [
 SCHEMA: Final = "harness.trace/1"
 
 _SCHEMA_FORM: Final = re.compile(r"harness\.trace/(\d+)")
-_CONFLICT: Final = re.compile(r"^(<<<<<<< |=======$|>>>>>>> |\|\|\|\|\|\|\| )", re.MULTILINE)
+_CONFLICT: Final = re.compile(r"^(<{7,}|={7,}|>{7,}|\|{7,})( |\r?$)", re.MULTILINE)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 

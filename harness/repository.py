@@ -282,7 +282,7 @@ class _GitError(Exception):
 
 
 def _revisions(tokens: list[str], prefix: str) -> Iterator[Revision]:
-    """What `git log --raw -z` says; each word is known by its place, so that nobody's subject is taken for structure."""
+    """What `git log --raw -z` says; a word is known by its place, so that nobody's subject is taken for structure."""
     place = 0
     while place + 4 <= len(tokens):
         commit, time, author, subject = tokens[place : place + 4]
