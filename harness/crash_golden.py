@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["CRASH_SUFFIX", "SCHEMA", "Row", "crash_golden_path", "dump_rows", "load_rows", "parse_rows"]
+__all__ = ["CRASH_SUFFIX", "SCHEMA", "Row", "crash_golden_path", "dump_rows", "load_rows", "parse_crash", "parse_rows"]
 
 CRASH_SUFFIX: Final = ".crash.json"
 
@@ -95,24 +95,40 @@ def parse_rows(text: bytes, source: str, case: str) -> list[Row]:
     Raises:
         GoldenError: `not_json`, `conflict`, `invalid` or `foreign`.
     """
+    owner, rows = parse_crash(text, source)
+    if owner != case:
+        raise GoldenError(f"{source} belongs to another case, {owner!r}; accept a new sweep", "foreign")
+    return rows
+
+
+def parse_crash(text: bytes, source: str) -> tuple[str, list[Row]]:
+    """The case that a crash golden belongs to, and its lines.
+
+    Raises:
+        GoldenError: `not_json`, `conflict` or `invalid`.
+    """
     try:
         data = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         if _CONFLICT.search(text):
             raise GoldenError(
                 f"{source} holds unresolved merge conflict markers; finish merging the code, then sweep again and "
-                f"accept what it does now with: harness crash {case} --update-golden",
+                f"accept what it does now with: harness crash CASE --update-golden",
                 "conflict",
             ) from None
         raise GoldenError(f"{source} is not JSON: {error}; restore it from git", "not_json") from None
     try:
         if data["schema"] != SCHEMA:
             raise GoldenError(f"{source} has the schema {data['schema']!r}; this version reads {SCHEMA!r}", "invalid")
-        if data["case"] != case:
-            raise GoldenError(f"{source} belongs to another case, {data['case']!r}; accept a new sweep", "foreign")
-        return [_row(row) for row in data["points"]]
+        return _name(data["case"]), [_row(row) for row in data["points"]]
     except (KeyError, TypeError, ValueError) as error:
         raise GoldenError(f"{source} is no crash golden: {error}; restore it from git", "invalid") from None
+
+
+def _name(case: object) -> str:
+    if not isinstance(case, str):
+        raise TypeError(f"its case is {case!r}")
+    return case
 
 
 def _row(data: Mapping[str, Any]) -> Row:

@@ -232,6 +232,25 @@ class Repository:
         text = self._ask(*arguments, "--", prefix or ".").decode("utf-8", "surrogateescape")
         yield from _revisions(text.split("\0"), prefix)
 
+    def setting(self, name: str) -> str | None:
+        """The value of a setting in this repository's own configuration; None where it has none."""
+        try:
+            found = _git(self.root, "config", "--local", "--null", "--get", name)
+        except _GitError:
+            return None
+        return found.decode("utf-8", "surrogateescape").removesuffix("\0")
+
+    def configure(self, name: str, value: str | None) -> None:
+        """Give a setting in this repository's own configuration a value; None removes it.
+
+        Raises:
+            HarnessError: the configuration cannot be written.
+        """
+        if value is not None:
+            self._ask("config", "--local", "--replace-all", name, value)
+        elif self.setting(name) is not None:
+            self._ask("config", "--local", "--unset-all", name)
+
     def inside(self, folder: Path) -> str:
         """A path as git names it: relative to the root of the working tree, `/` between parts, empty for the root.
 
