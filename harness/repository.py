@@ -205,6 +205,21 @@ class Repository:
                 place += size + 1
         return found
 
+    def unmerged(self, folder: Path) -> dict[str, tuple[str | None, str | None]]:
+        """The files below a folder that a merge left in conflict: path relative to it -> ids of ours and of theirs.
+
+        None stands for a side that has no such file.
+        """
+        prefix = self.inside(folder)
+        listed = self._ask("ls-files", "--unmerged", "-z", "--", prefix or ".").decode("utf-8", "surrogateescape")
+        found: dict[str, tuple[str | None, str | None]] = {}
+        for entry in listed.split("\0")[:-1]:
+            facts, _, name = entry.partition("\t")
+            _, blob, stage = facts.split()
+            ours, theirs = found.get(_below(name, prefix), (None, None))
+            found[_below(name, prefix)] = (blob if stage == "2" else ours, blob if stage == "3" else theirs)
+        return found
+
     def history(self, folder: Path, limit: int | None = None) -> Iterator[Revision]:
         """The commits that changed something at or below a path, newest first, merges as what they changed themselves.
 

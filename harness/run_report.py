@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side
+from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side, with_whole_conflicts
 from harness.drift import compare
 from harness.errors import CaseError, GoldenError, HarnessError
 from harness.gate import Gate
@@ -60,7 +61,7 @@ class _Gathering:
         self._files = {
             path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)
         }
-        self.goldens = folder_side(project.golden_traces, "golden")
+        self.goldens = _goldens(project)
 
     def cases(self) -> set[str]:
         """Every case that anything is known of."""
@@ -151,6 +152,15 @@ class _Gathering:
         from harness.stuck.audit import audit
 
         return audit(trace, stuck_settings(trace.case, self._project))
+
+
+def _goldens(project: Project) -> Side:
+    """The goldens as they lie there; both versions of one in conflict as git has them, where git can be asked."""
+    side = folder_side(project.golden_traces, "golden")
+    with contextlib.suppress(HarnessError):
+        if any(problem.kind == "conflict" for problem in side.problems.values()) or side.conflicts:
+            return with_whole_conflicts(side, Repository.around(project.golden_traces), project.golden_traces)
+    return side
 
 
 def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], str, str]:

@@ -2,7 +2,16 @@
 
 from harness.changes.change import Change, CrashChange, Kind, changes_between
 from harness.changes.renames import find_renames
-from harness.changes.side import Side, case_of, commit_side, file_side, folder_side, is_golden, side_of
+from harness.changes.side import (
+    Side,
+    case_of,
+    commit_side,
+    file_side,
+    folder_side,
+    is_golden,
+    side_of,
+    with_whole_conflicts,
+)
 
 __all__ = [
     "Change",
@@ -17,4 +26,5 @@ __all__ = [
     "folder_side",
     "is_golden",
     "side_of",
+    "with_whole_conflicts",
 ]

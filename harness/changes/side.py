@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from harness.changes.conflict import Conflict, find_conflict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.repository import Repository
     from harness.trace import Trace
 
-__all__ = ["Side", "case_of", "commit_side", "file_side", "folder_side", "is_golden", "side_of"]
+__all__ = ["Side", "case_of", "commit_side", "file_side", "folder_side", "is_golden", "side_of", "with_whole_conflicts"]
 
 _SUFFIX = ".json"
 
@@ -102,6 +102,37 @@ def folder_side(folder: Path, name: str) -> Side:
             reason = f"{folder.name}/{below} cannot be read: {error.strerror or error}"
             files[below] = GoldenError(reason, "unreadable")
     return side_of(name, files, folder.name)
+
+
+def with_whole_conflicts(side: Side, repository: Repository, folder: Path) -> Side:
+    """The side of a working tree, its conflicts as git's index has them.
+
+    A merge of text takes what only one branch changed into both versions, and marks the rest; what stands in the file
+    then is often neither branch's golden.  The index keeps both whole.
+
+    Raises:
+        HarnessError: git cannot tell.
+    """
+    wanted = {*side.conflicts, *(case for case, problem in side.problems.items() if problem.kind == "conflict")}
+    if not wanted:
+        return side
+    both = {
+        case_of(path): (ours, theirs)
+        for path, (ours, theirs) in repository.unmerged(folder).items()
+        if case_of(path) in wanted and not path.endswith(CRASH_SUFFIX) and ours is not None and theirs is not None
+    }
+    contents = repository.contents([blob for pair in both.values() for blob in pair])
+    conflicts, problems = dict(side.conflicts), dict(side.problems)
+    for case, pair in both.items():
+        known = conflicts.get(case)
+        try:
+            ours, theirs = (decode_trace(contents.get(blob, b""), case) for blob in pair)
+        except GoldenError:
+            continue
+        names = (known.ours_name, known.theirs_name) if known else ("ours", "theirs")
+        conflicts[case] = Conflict(ours, theirs, *names)
+        problems.pop(case, None)
+    return replace(side, conflicts=conflicts, problems=problems)
 
 
 def commit_side(repository: Repository, commit: str, folder: Path, name: str) -> Side:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,9 +93,10 @@ def _below(folder: Path, project: Project) -> str:
     Raises:
         HarnessError: it lies elsewhere, where init does not write.
     """
-    if not folder.is_relative_to(project.root):
+    below = Path(os.path.relpath(folder, project.root))
+    if below.parts[:1] == ("..",):
         raise HarnessError(f"{folder.name}/ lies outside of {project.root.name}/, so harness init cannot set it up")
-    return folder.relative_to(project.root).as_posix()
+    return below.as_posix()
 
 
 def _resource(name: str) -> str:

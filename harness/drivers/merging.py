@@ -12,6 +12,7 @@ the next run says so: it compares its path with the merged golden, as exactly as
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -130,9 +131,9 @@ def _conflict_lines(
         f"{path}: {' and '.join(names)} accepted different goldens",
         *(f"  {name:<{width}}  {_told(base, one)}" for name, one in zip(names, (ours, theirs), strict=True)),
         "  No run of the merged code made either.  Finish merging the code, then:",
-        f"    harness run {ours.case}",
-        f"    harness accept {ours.case}   when what it shows is right",
-        f"    git add {path}",
+        f"    harness run {shlex.quote(ours.case)}",
+        f"    harness accept {shlex.quote(ours.case)}   when what it shows is right",
+        f"    git add {shlex.quote(path)}",
     )
 
 
@@ -152,11 +153,12 @@ def _merge_crashes(path: str, ours: bytes, theirs: bytes, names: tuple[str, str]
         return None
     if our_crash == their_crash:
         return Merged(ours, clean=True)
+    case = shlex.quote(our_crash[0])
     lines = (
         f"{path}: {' and '.join(names)} accepted different crash goldens",
         "  No sweep of the merged code made either.  Finish merging the code, then:",
-        f"    harness crash {our_crash[0]}",
-        f"    harness crash {our_crash[0]} --update-golden   when what it shows is right",
-        f"    git add {path}",
+        f"    harness crash {case}",
+        f"    harness crash {case} --update-golden   when what it shows is right",
+        f"    git add {shlex.quote(path)}",
     )
     return Merged(whole_sides(ours, theirs, *names, size), clean=False, lines=lines)

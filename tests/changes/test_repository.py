@@ -434,6 +434,38 @@ def test_no_setting_of_the_user_changes_what_is_read(shop: GitFolder) -> None:
     assert [set(one.files) for one in history(shop, "golden_traces/b.json")] == [{""}]
 
 
+def test_what_a_merge_left_in_conflict_is_known_with_both_contents(shop: GitFolder) -> None:
+    """Changed on both sides, added on both, and deleted on one."""
+    repository = Repository(shop.root)
+    shop.commit("base", {"golden_traces/a.json": "0", "golden_traces/b.json": "0", "c": "0"})
+    assert repository.unmerged(traces(shop)) == {}
+    shop.git("checkout", "-q", "-b", "topic")
+    shop.commit(
+        "topic", {"golden_traces/a.json": "1", "golden_traces/b.json": "1", "golden_traces/ä x.json": "1", "c": "1"}
+    )
+    shop.git("checkout", "-q", "main")
+    shop.commit(
+        "main", {"golden_traces/a.json": "2", "golden_traces/b.json": None, "golden_traces/ä x.json": "2", "c": "2"}
+    )
+    shop.merge("topic")
+    one, two = shop.blob("1"), shop.blob("2")
+    assert repository.unmerged(traces(shop)) == {"a.json": (two, one), "b.json": (None, one), "ä x.json": (two, one)}
+
+
+def test_settings_are_the_repository_s_own(shop: GitFolder) -> None:
+    """Read, written, replaced and removed, whatever the value holds."""
+    repository = Repository(shop.root)
+    assert repository.setting("merge.harness.driver") is None
+    repository.configure("merge.harness.driver", None)
+    for value in ("f() { \"a\" 'b' $1; }; f %O\n\n", "ä # ; x"):
+        repository.configure("merge.harness.driver", value)
+        assert repository.setting("merge.harness.driver") == value
+    repository.configure("merge.harness.driver", None)
+    assert repository.setting("merge.harness.driver") is None
+    with pytest.raises(HarnessError, match=r"^git config failed: "):
+        repository.configure("no-section", "x")
+
+
 def test_a_project_below_the_root_has_its_own_paths(shop: GitFolder) -> None:
     """A monorepo with an agent in a folder, asked from there."""
     commit = shop.commit("one", {"agents/shop/golden_traces/a.json": "1", "golden_traces/b.json": "2"})

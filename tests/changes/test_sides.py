@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.changes import Side, commit_side, file_side, folder_side, side_of
+from harness.changes import Side, commit_side, file_side, folder_side, side_of, with_whole_conflicts
 from harness.changes.conflict import Conflict, whole_sides
 from harness.crash_golden import dump_rows
 from harness.errors import GoldenError, HarnessError
-from harness.golden import dump_trace
+from harness.golden import decode_trace, dump_trace
 from harness.repository import Repository
-from tests.report.drifts import GOLDEN, GROWN, ROWS
+from tests.report.drifts import GOLDEN, GROWN, ROWS, SEVEN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.trace import Trace
     from tests.changes.repositories import GitFolder
 
 
 def golden(case: str) -> bytes:
     return dump_trace(dataclasses.replace(GOLDEN, case=case)).encode()
+
+
+def decode(text: str) -> Trace:
+    return decode_trace(text.encode(), "a")
 
 
 def kinds(side: Side) -> dict[str, str]:
@@ -126,6 +131,40 @@ def test_a_file_that_may_not_be_read_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(golden("a"))
     (tmp_path / "a.json").chmod(0)
     assert kinds(folder_side(tmp_path, "now")) == {"a": "unreadable"}
+
+
+def test_a_conflict_is_read_from_the_index_where_the_file_mixes_both(shop: GitFolder) -> None:
+    """git's text merge put one branch's change into both versions; the index has the goldens that were accepted."""
+
+    def text(*failed: int) -> str:
+        calls = (dataclasses.replace(one, ok=place not in failed) for place, one in enumerate(GOLDEN.calls))
+        return dump_trace(dataclasses.replace(GOLDEN, case="a", calls=tuple(calls)))
+
+    folder = shop.root / "golden_traces"
+    shop.commit("base", {"golden_traces/a.json": text(), "golden_traces/b.json": text()})
+    shop.git("checkout", "-q", "-b", "topic")
+    shop.commit("topic", {"golden_traces/a.json": text(0, 5), "golden_traces/b.json": text(0)})
+    shop.git("checkout", "-q", "main")
+    main = dump_trace(dataclasses.replace(SEVEN["write"], case="a"))
+    shop.commit("main", {"golden_traces/a.json": main, "golden_traces/b.json": text(2)})
+    shop.merge("topic")
+    mixed = folder_side(folder, "now")
+    assert mixed.conflicts.get("a") != Conflict(decode(main), decode(text(0, 5)), "HEAD", "topic")
+    whole = with_whole_conflicts(mixed, Repository(shop.root), folder)
+    assert set(whole.conflicts) == {"a"}
+    assert (whole.conflicts["a"].ours, whole.conflicts["a"].theirs) == (decode(main), decode(text(0, 5)))
+    assert whole.problems == {}
+    assert with_whole_conflicts(whole, Repository(shop.root), folder) == whole
+    untouched = Side("now", problems={"x": GoldenError("x", "edited")})
+    assert with_whole_conflicts(untouched, Repository(shop.root), folder) is untouched
+
+
+def test_markers_without_a_merge_are_what_they_are(shop: GitFolder) -> None:
+    """Somebody committed them; the index has one version, and it is no better."""
+    data = whole_sides(golden("a"), dump_trace(GROWN).encode(), "HEAD", "topic").decode()
+    shop.commit("oh no", {"golden_traces/a.json": data, "golden_traces/b.json": "<<<<<<< HEAD\n"})
+    side = folder_side(shop.root / "golden_traces", "now")
+    assert with_whole_conflicts(side, Repository(shop.root), shop.root / "golden_traces") == side
 
 
 def test_a_commit_s_side_is_what_was_committed(shop: GitFolder) -> None:
