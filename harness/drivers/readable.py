@@ -65,16 +65,19 @@ def _trace_lines(data: Mapping[str, Any]) -> Iterator[str]:
     yield f"{'turns':<10} {_number(data['turns'])}"
     for what in ("duplicates", "writes"):
         yield from (f"{what:<10} {_word(tool)} {_number(count)}" for tool, count in summary[what].items())
-    yield from (f"{'problem':<10} {_json(_text(problem))}" for problem in data.get("problems", ()))
+    if "problems" in data:
+        problems = _list(data["problems"])
+        _expect(bool(problems))
+        yield from (f"{'problem':<10} {_json(_text(problem))}" for problem in problems)
 
 
 def _path_lines(data: Mapping[str, Any]) -> Iterator[str]:
     """Turn by turn: the stop_reason, the calls, what the stuck-loop guard did."""
-    turns, reasons, calls = data["turns"], data["stop_reasons"], data["calls"]
+    turns, reasons, calls = data["turns"], _list(data["stop_reasons"]), _list(data["calls"])
     _expect(_is_number(turns) and len(reasons) == turns)
     verdicts: dict[int, list[str]] = {}
     last = 0
-    for one in data["interventions"]:
+    for one in _list(data["interventions"]):
         _expect(set(one) == {"turn", "verdict", "detector"} and last <= _number(one["turn"]) <= turns)
         last = one["turn"]
         verdicts.setdefault(last, []).append(f"    {_word(one['verdict'])} by {_word(one['detector'])}")
@@ -108,7 +111,7 @@ def _crash_lines(data: Mapping[str, Any]) -> Iterator[str]:
     _expect(data["schema"] == _CRASH and set(data) == {"schema", "case", "points"})
     yield f"{'case':<10} {_word(data['case'])}"
     yield ""
-    for row in data["points"]:
+    for row in _list(data["points"]):
         _expect(set(row) - {"unknown"} == {"point", "outcome", "executions", "turns"})
         line = f"{_word(_text(row['point']))}  {_word(_text(row['outcome']))}"
         line += "".join(f"  {_word(tool)} {_number(count)}" for tool, count in row["executions"].items())
@@ -131,6 +134,12 @@ def _json(value: object) -> str:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
+        raise _StrangeError
+    return value
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
         raise _StrangeError
     return value
 

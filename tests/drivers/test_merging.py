@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.changes.conflict import Conflict, find_conflict
@@ -153,6 +153,7 @@ SENT = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(SENT, SENT, SENT)
 def test_a_merge_is_a_golden_whose_path_one_side_accepted(base: Trace, ours: Trace, theirs: Trace) -> None:
     """Never a path of pieces; each thing that is sent is one that a side sends; and the sides can change places."""

@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.crash_golden import Row, dump_rows
@@ -120,12 +120,14 @@ def test_one_more_turn_is_two_more_lines() -> None:
     assert after[:2] == before[:2]
 
 
+@settings(deadline=None)
 @given(traces(), traces())
 def test_no_change_of_the_data_is_hidden(one: Trace, other: Trace) -> None:
     """Two traces have the same text exactly when they are the same trace."""
     assert (readable(text(one)) == readable(text(other))) == (text(one) == text(other))
 
 
+@settings(deadline=None)
 @given(traces(), st.data())
 def test_a_change_of_one_value_shows(trace: Trace, data: st.DataObject) -> None:
     """Any value anywhere in the file, also one that the harness would never write."""
@@ -152,6 +154,7 @@ def _set(content: dict, path: tuple[str | int, ...], value: object) -> None:
     inner[path[-1]] = value
 
 
+@settings(deadline=None)
 @given(traces())
 def test_the_text_is_lines_that_a_terminal_can_show(trace: Trace) -> None:
     """No name moves a cursor or begins a line of its own."""
