@@ -17,6 +17,7 @@ from harness.drift import compare
 from harness.errors import GoldenError
 from harness.golden import decode_trace
 from harness.report.entries import Counts, Version
+from harness.report.versions import Overview
 from harness.repository import Repository, Revision
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from harness.project import Project
     from harness.trace import Trace
 
-__all__ = ["histories"]
+__all__ = ["GoldenHistory", "histories"]
 
 _WORK: Final = "work:"
 
@@ -35,38 +36,87 @@ _WORK: Final = "work:"
 def histories(
     project: Project, cases: Collection[str] | None = None, limit: int | None = 20
 ) -> dict[str, tuple[Version, ...]]:
-    """The versions of goldens, newest first, a golden that moved as the same one.
+    """The versions of goldens, newest first: `GoldenHistory.of(project).versions(cases, limit)`."""
+    return GoldenHistory.of(project).versions(cases, limit)
 
-    A version says what changed against the one before it; where only the crash golden changed, that.  One that cannot
-    be read has no counts, and says why.  Two or three calls of git, however many cases and versions there are.
+
+@dataclass(frozen=True, slots=True)
+class GoldenHistory:
+    """All that is known of a project's goldens over time.  Contents are read when versions are asked for.
 
     Args:
-        project: whose.
-        cases: which (default: all that have a golden now, committed or not); one that was deleted is found by its id.
-        limit: how many versions of each case at most; None for all.
-
-    Raises:
-        HarnessError: the goldens are in no git repository, or git failed.
+        present: the cases that have a golden now, committed or not.
+        past: the cases that once had one.
+        is_shallow: whether the clone was told to leave older commits out.
     """
-    repository = Repository.around(project.golden_traces)
-    folder = project.golden_traces
-    committed = repository.ids("HEAD", folder) if repository.has_commits else {}
-    work = _working_tree(folder)
-    now = _uncommitted(folder, committed, work)
-    revisions = [*([now] if now.files else []), *repository.history(folder)]
-    contents = _Contents(repository, {f"{_WORK}{path}": data for path, data in work.items()})
-    state = {path: now.files[path][1] if path in now.files else committed.get(path) for path in {*committed, *work}}
-    followed = _Followed(revisions, state, contents)
-    wanted = {case_of(path) for path in state if is_golden(path)} if cases is None else set(cases)
-    steps = {case: followed.steps(case, limit) for case in sorted(wanted)}
-    contents.fetch(blob for chain in steps.values() for step in chain for blob in step.blobs)
-    return {case: tuple(followed.version(step) for step in chain) for case, chain in steps.items() if chain}
+
+    present: frozenset[str]
+    past: frozenset[str]
+    is_shallow: bool
+    _followed: _Followed
+
+    @classmethod
+    def of(cls, project: Project) -> GoldenHistory:
+        """Ask git.
+
+        Raises:
+            HarnessError: the goldens are in no git repository, or git failed.
+        """
+        folder = project.golden_traces
+        repository = Repository.around(folder)
+        committed = repository.ids("HEAD", folder) if repository.has_commits else {}
+        work = _working_tree(folder)
+        now = _uncommitted(folder, committed, work)
+        revisions = [*([now] if now.files else []), *repository.history(folder)]
+        contents = _Contents(repository, {f"{_WORK}{path}": data for path, data in work.items()})
+        state = {path: now.files[path][1] if path in now.files else committed.get(path) for path in {*committed, *work}}
+        present = frozenset(case_of(path) for path, blob in state.items() if is_golden(path) and blob is not None)
+        ever = {case_of(path) for revision in revisions for path in revision.files if is_golden(path)}
+        return cls(present, frozenset(ever - present), repository.is_shallow, _Followed(revisions, state, contents))
+
+    def versions(self, cases: Collection[str] | None = None, limit: int | None = 20) -> dict[str, tuple[Version, ...]]:
+        """The versions of goldens, newest first, a golden that moved as the same one.
+
+        A version says what changed against the one before it; where only the crash golden changed, that.  One that
+        cannot be read has no counts, and says why.  One call of git, or two, however many versions there are.
+
+        Args:
+            cases: which (default: those that have a golden now).  A case without any version is left out.
+            limit: how many versions of each case at most; None for all.
+
+        Raises:
+            HarnessError: git failed.
+        """
+        steps = self._steps(cases, limit)
+        self._followed.fetch(step for chain in steps.values() for step in chain)
+        return {case: tuple(self._followed.version(step) for step in chain) for case, chain in steps.items()}
+
+    def overviews(self, cases: Collection[str] | None = None) -> list[Overview]:
+        """How often each golden changed, and how long its path was first and is now.
+
+        The most changed come first, of those the most grown.  Contents between the first version and the last are not
+        read.
+        """
+        steps = self._steps(cases, None)
+        ends = {case: (chain[-1], chain[0]) for case, chain in steps.items()}
+        self._followed.fetch(step for pair in ends.values() for step in pair)
+        found = [
+            Overview(case, len(steps[case]), self._followed.version(first), self._followed.version(last))
+            for case, (first, last) in ends.items()
+        ]
+        return sorted(found, key=lambda one: (-one.versions, -one.growth, one.case))
+
+    def _steps(self, cases: Collection[str] | None, limit: int | None) -> dict[str, list[_Step]]:
+        wanted = self.present if cases is None else cases
+        steps = {case: self._followed.steps(case, limit) for case in sorted(wanted)}
+        return {case: chain for case, chain in steps.items() if chain}
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
     """What one revision did to the goldens of a case: ids before and after, None for no file, equal for no change."""
 
+    case: str
     revision: int
     trace: tuple[str | None, str | None]
     crash: tuple[str | None, str | None]
@@ -144,9 +194,13 @@ class _Followed:
                 return [*found, *part][:limit]
             files = self._revisions[last.revision].files
             left = (files[f"{was}.json"][0], files.get(f"{was}{CRASH_SUFFIX}", (None, None))[0])
-            found += [*part[:-1], _Step(last.revision, (left[0], last.trace[1]), (left[1], last.crash[1]), was)]
+            found += [*part[:-1], _Step(case, last.revision, (left[0], last.trace[1]), (left[1], last.crash[1]), was)]
             case, begin = was, last.revision + 1
         return found[:limit]
+
+    def fetch(self, steps: Iterable[_Step]) -> None:
+        """Read what the steps lead from and to."""
+        self._contents.fetch(blob for step in steps for blob in step.blobs)
 
     def version(self, step: _Step) -> Version:
         """A step as a report shows it."""
@@ -155,7 +209,7 @@ class _Followed:
         counts = None if after is None or isinstance(after, str) else Counts.of(after)
         said = [f"was {step.was}"] if step.was else []
         if step.trace[0] != step.trace[1]:
-            said.append(_told(before, after))
+            said.append(self._moved_to(step) or _told(before, after))
         if step.crash[0] != step.crash[1]:
             said.append(self._crash_told(*step.crash))
         headline = "; ".join(one for one in said if one)
@@ -171,7 +225,7 @@ class _Followed:
         for place in sorted({*traces, *crashes}):
             if oldest is not None and place > oldest:
                 break  # a crash golden that came before the golden belongs to nothing that was compared
-            step = _Step(place, traces.get(place, (trace, trace)), crashes.get(place, (crash, crash)))
+            step = _Step(case, place, traces.get(place, (trace, trace)), crashes.get(place, (crash, crash)))
             trace, crash = step.trace[0], step.crash[0]
             steps.append(step)
         return steps
@@ -197,6 +251,13 @@ class _Followed:
             gone = {case_of(path): before for path, (before, after) in traces if after is None and before is not None}
             self._renames[place] = self._matches(gone, came) if came and gone else {}
         return self._renames[place]
+
+    def _moved_to(self, step: _Step) -> str:
+        """Where a golden is now that went under its old name; empty where it was deleted."""
+        if step.trace[1] is not None:
+            return ""
+        moved = [new for new, old in self._renamed_in(step.revision).items() if old == step.case]
+        return f"renamed to {moved[0]}" if moved else ""
 
     def _matches(self, gone: Mapping[str, str], came: Mapping[str, str]) -> Mapping[str, str]:
         self._contents.fetch([*gone.values(), *came.values()])
