@@ -111,8 +111,8 @@ def parse_trace(text: str, source: str, *, strict: bool = True) -> Trace:
     except (ValueError, RecursionError) as error:
         if _CONFLICT.search(text):
             raise GoldenError(
-                f"{source} holds unresolved merge conflict markers; take either side "
-                f"(git checkout --ours/--theirs), run the case, and accept what it does now",
+                f"{source} holds unresolved merge conflict markers; finish merging the code, run the case, "
+                "and accept what it does now",
                 "conflict",
             ) from None
         raise GoldenError(f"{source} is not JSON: {error}", "not_json") from None

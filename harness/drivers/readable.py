@@ -88,13 +88,14 @@ def _path_lines(data: Mapping[str, Any]) -> Iterator[str]:
             yield f"turn  {_word(reasons[turn - 1])}"
         # A call outside of any turn stands where it came.
         while place < len(calls) and _number(calls[place]["turn"]) in (0, turn):
-            yield _call_line(calls[place], plain, writes)
+            yield _call_line(calls[place], plain, writes, apart=turns > 0)
             place += 1
         yield from verdicts.get(turn, ())
     _expect(place == len(calls))
 
 
-def _call_line(call: Mapping[str, Any], plain: bool, writes: Mapping[str, Any]) -> str:
+def _call_line(call: Mapping[str, Any], plain: bool, writes: Mapping[str, Any], *, apart: bool) -> str:
+    """One call; one outside of any turn is marked as such where there are turns."""
     _expect(set(call) - {"args", "result"} == {"turn", "tool", "digest", "ok"} and isinstance(call["ok"], bool))
     line = f"    {_word(_text(call['tool']))}"
     if "args" in call:
@@ -102,7 +103,7 @@ def _call_line(call: Mapping[str, Any], plain: bool, writes: Mapping[str, Any]) 
         line += f"({', '.join(f'{_word(name)}={_json(value) if plain else _word(value)}' for name, value in pairs)})"
     line += f"  {_word(_text(call['digest']))}"
     line += f"  result {_word(_text(call['result']))}" if "result" in call else ""
-    line += "" if call["turn"] else "  outside of any turn"
+    line += "  outside of any turn" if apart and not call["turn"] else ""
     line += "  write" if call["tool"] in writes else ""
     return line if call["ok"] else f"{line}  failed"
 
