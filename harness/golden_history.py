@@ -6,6 +6,7 @@ that changed the same golden do not mix, and a version that a merge threw away i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -330,7 +331,8 @@ def _uncommitted(folder: Path, committed: Mapping[str, str], work: Mapping[str, 
         known = committed.get(path)
         if known is None or known != _blob_id(data, known):
             files[path] = (known, f"{_WORK}{path}")
-            time = max(time, int((folder / path).stat().st_mtime))
+            with contextlib.suppress(OSError):
+                time = max(time, int((folder / path).stat().st_mtime))
     return Revision("", time, "", "", files)
 
 

@@ -28,7 +28,7 @@ relative to a working directory that is not ours; which repository is meant is k
 
 _PLAIN: Final = (
     *("core.quotePath=false", "color.ui=false", "diff.relative=false"),
-    *("i18n.logOutputEncoding=UTF-8", "log.follow=false", "log.showSignature=false"),
+    *("i18n.logOutputEncoding=UTF-8", "log.follow=false", "log.showRoot=true", "log.showSignature=false"),
 )
 """Settings of the user that would change what is read here."""
 

@@ -32,9 +32,13 @@ def main(arguments: Sequence[str]) -> int:
     Args:
         arguments: the driver's name, then what git hands over.
     """
-    tasks: dict[str, Callable[..., int]] = {"textconv": _textconv, "diff": _diff, "merge": _merge}
-    task = tasks.get(arguments[0]) if arguments else None
-    if task is None:
+    tasks: dict[str, tuple[Callable[..., int], int]] = {
+        "textconv": (_textconv, 1),
+        "diff": (_diff, 1),
+        "merge": (_merge, 5),
+    }
+    task, least = tasks.get(arguments[0], (None, 0)) if arguments else (None, 0)
+    if task is None or len(arguments) <= least:
         sys.stderr.write("usage: python -m harness.drivers textconv|diff|merge ARGUMENT…   (git calls this)\n")
         return 2
     return task(*arguments[1:])
@@ -50,10 +54,11 @@ def _textconv(file: str) -> int:
 def _diff(path: str, *versions: str) -> int:
     """git's protocol: path, then file, id and mode of both versions; of a rename the new path and a note as well."""
     from harness.drivers.semantic import conflict_lines, golden_diff
+    from harness.report.lines import Line
 
     if len(versions) < 6:
         lines = conflict_lines(path, _content(path) or b"")
-        _show(lines) if lines else _write(f"* Unmerged path {path}\n".encode("utf-8", "surrogateescape"))
+        _show(lines or [Line(f"* Unmerged path {path}")])
         return 0
     old_file, _, old_mode, new_file, _, new_mode, *renamed = versions
     now = renamed[0] if renamed else path
@@ -62,8 +67,6 @@ def _diff(path: str, *versions: str) -> int:
         _write(_text_diff(path, now, old_file, new_file))
         return 0
     if "." not in (old_mode, new_mode) and old_mode != new_mode:
-        from harness.report.lines import Line
-
         lines.append(Line(f"mode {old_mode} → {new_mode}", "faint"))
     _show(lines)
     return 0
@@ -101,16 +104,17 @@ def _content(file: str) -> bytes | None:
 def _text_diff(path: str, now: str, old_file: str, new_file: str) -> bytes:
     """What git shows without us, under the names that the files have and not those of temporary copies."""
     colour = ("--color=always",) if _in_colour() else ("--no-color",)
+    from harness.report.lines import printable
+
     command = [*_PLAIN_DIFF, *colour, "--", old_file, new_file]
     text = subprocess.run(command, capture_output=True, check=False).stdout  # noqa: S603
     place = text.find(b"@@")
     body = text[text.rfind(b"\n", 0, place) + 1 :] if place >= 0 else b"the files differ\n"
+    names = [printable(f"a/{path}"), printable(f"b/{now}")]
     old, new = (
-        os.devnull if file == os.devnull else f"{side}/{name}"
-        for side, file, name in (("a", old_file, path), ("b", new_file, now))
+        os.devnull if file == os.devnull else name for file, name in zip((old_file, new_file), names, strict=True)
     )
-    head = f"diff --git a/{path} b/{now}\n--- {old}\n+++ {new}\n"
-    return head.encode("utf-8", "surrogateescape") + body
+    return f"diff --git {names[0]} {names[1]}\n--- {old}\n+++ {new}\n".encode() + body
 
 
 def _show(lines: Iterable[Line]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from harness.changes.conflict import find_conflict
 from harness.crash_golden import CRASH_SUFFIX, parse_crash
 from harness.drift import compare
 from harness.drivers.readable import readable
@@ -42,6 +41,8 @@ def golden_diff(path: str, before: bytes | None, after: bytes | None, was: str =
 
 def conflict_lines(path: str, data: bytes) -> list[Line] | None:
     """What each branch made of a golden that is in conflict; None when the file does not hold both versions."""
+    from harness.changes.conflict import find_conflict
+
     conflict = find_conflict(data, path)
     if conflict is None:
         return None

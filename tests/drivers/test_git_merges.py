@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from tests.changes.repositories import GitFolder
 from tests.report.drifts import BROKEN_ROWS, GOLDEN, GROWN, ROWS, SEVEN
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.testing import MiniProject
     from harness.trace import Trace
 
@@ -175,6 +178,54 @@ def test_what_is_no_golden_is_merged_as_text_whatever_happens(shop: GitFolder, p
     shop.merge("more-careful")
     assert unmerged(shop) == [other]
     assert (shop.root / other).read_text().startswith("<<<<<<< HEAD\nours\n=======\n")
+
+
+def test_the_names_that_a_newer_git_hands_over_are_used(tmp_path: Path) -> None:
+    """Since 2.44 it names both sides; an older one leaves the placeholders as they are."""
+    for names, shown in (
+        (("main", "topic (Look twice)"), ("main", "topic (Look twice)")),
+        (("%X", "%Y"), ("HEAD", "theirs")),
+        (("", ""), ("HEAD", "theirs")),
+        ((), ("HEAD", "theirs")),
+    ):
+        for name, trace in (("base", GOLDEN), ("ours", GROWN), ("theirs", SEVEN["write"])):
+            (tmp_path / name).write_text(dump_trace(trace))
+        command = [sys.executable, "-P", "-m", "harness.drivers", "merge", "base", "ours", "theirs", "9", FILE, *names]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 3
+        assert done.stderr.startswith(f"{FILE}: {shown[0]} and {shown[1]} accepted different goldens\n")
+        lines = (tmp_path / "ours").read_text().splitlines()
+        assert (lines[0], lines[-1]) == (f"<<<<<<<<< {shown[0]}", f">>>>>>>>> {shown[1]}")
+
+
+def test_hostile_names_are_names(shop: GitFolder) -> None:
+    """No shell runs what a file or a branch is called."""
+    file = "golden_traces/$(touch pwned)`touch pwned`'\"; touch pwned; x.json"
+    branches(shop, {file: dump_trace(GROWN)}, {file: dump_trace(SEVEN["write"])}, {file: dump_trace(GOLDEN)})
+    shop.git("branch", "-m", "more-careful", "$(touch${IFS}pwned)")
+    for command in (("diff", "HEAD~1"), ("log", "-p"), ("merge", "$(touch${IFS}pwned)"), ("diff",), ("diff", "--ours")):
+        shop.git(*command, check=False)
+    assert not (shop.root / "pwned").exists()
+    case = file.removeprefix("golden_traces/").removesuffix(".json")
+    assert set(folder_side(shop.root / "golden_traces", "now").conflicts) == {case}
+
+
+@pytest.mark.parametrize("arguments", [(), ("other",), ("textconv",), ("diff",), ("merge", "a", "b", "c", "7")])
+def test_called_by_hand_it_says_who_should_call_it(arguments: tuple[str, ...]) -> None:
+    """One line."""
+    command = [sys.executable, "-P", "-m", "harness.drivers", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "usage: python -m harness.drivers textconv|diff|merge ARGUMENT…   (git calls this)\n",
+    )
+
+
+def test_the_readable_text_costs_little_more_than_python() -> None:
+    """git starts a process for each side of each file: what is not needed is not imported."""
+    script = "import sys; import harness.drivers.__main__, harness.drivers.readable; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True)
+    assert {"dataclasses", "click", "harness.golden", "harness.drift"}.isdisjoint(done.stdout.split())
 
 
 def test_a_conflict_is_resolved_by_running_looking_and_accepting(mini_project: MiniProject) -> None:
