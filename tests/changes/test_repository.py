@@ -426,7 +426,7 @@ def test_no_setting_of_the_user_changes_what_is_read(shop: GitFolder) -> None:
         Revision(one, START, "Ada", "größer", {"a.json": (None, blob)}),
     ]
     assert history(shop) == plain
-    for setting in ("color.ui=always", "log.showSignature=true", "diff.relative=true", "log.follow=true",
+    for setting in ("color.ui=always", "log.showSignature=true", "log.showRoot=false", "diff.relative=true", "log.follow=true",
                     "i18n.logOutputEncoding=latin1", "diff.renames=copies", "format.pretty=oneline",
                     "log.decorate=full", "diff.external=false", "log.diffMerges=off"):  # fmt: skip
         shop.git("config", *setting.split("="))
