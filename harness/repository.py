@@ -159,14 +159,13 @@ class Repository:
 
         Args:
             commit: its id.
-            folder: absolute, inside the working tree; a path that was no folder then has no files.
+            folder: absolute, inside the working tree; of a file, the path relative to it is empty.
 
         Raises:
             HarnessError: the folder is outside of the repository, or git failed.
         """
         prefix = self.inside(folder)
-        # With the slash, a file of that name is not taken for a folder that holds it.
-        listed = self._ask("ls-tree", "-r", "-z", "--full-tree", commit, "--", *([f"{prefix}/"] if prefix else []))
+        listed = self._ask("ls-tree", "-r", "-z", "--full-tree", commit, "--", *([prefix] if prefix else []))
         found: dict[str, str] = {}
         for entry in listed.split(b"\0"):
             facts, _, name = entry.decode("utf-8", "surrogateescape").partition("\t")
@@ -177,12 +176,7 @@ class Repository:
     def files(self, commit: str, folder: Path) -> dict[str, bytes]:
         """The files below a folder as they were at a commit, by path relative to it; empty when it was not there.
 
-        Args:
-            commit: its id.
-            folder: absolute, inside the working tree.
-
-        Raises:
-            HarnessError: the folder is outside of the repository, or git failed.
+        Arguments and errors as for `ids`.
         """
         names = self.ids(commit, folder)
         contents = self.contents(list(dict.fromkeys(names.values())))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.commands.common import complete_case, echo_lines, project_option, select
+from harness.commands.common import complete_case, echo_lines, project_option, select, window_width
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from harness.golden_history import GoldenHistory
     from harness.project import Project
     from harness.report.entries import Version
-    from harness.report.lines import Line
+    from harness.report.line import Line
 
 __all__ = ["command"]
 
@@ -86,10 +85,10 @@ def _wanted(cases: Sequence[str], history: GoldenHistory, project: Project) -> l
 
 
 def _show(wanted: Sequence[str], versions: Mapping[str, Sequence[Version]]) -> None:
-    from harness.report.lines import Line
+    from harness.report.line import Line
     from harness.report.versions import ASCII_BARS, BARS, version_lines
 
-    width = shutil.get_terminal_size().columns
+    width = window_width(sys.stdout) or 80
     for place, case in enumerate(wanted):
         if place:
             _echo([Line("")])
@@ -116,10 +115,11 @@ def _show_overviews(history: GoldenHistory, limit: int, since: datetime | None, 
 
 
 def _echo(lines: Sequence[Line]) -> None:
-    from harness.report.lines import Line
+    from dataclasses import replace
+
     from harness.report.versions import plain_ascii
 
-    echo_lines(lines if _holds_unicode() else [Line(plain_ascii(line.text), line.style) for line in lines])
+    echo_lines(lines if _holds_unicode() else [replace(line, text=plain_ascii(line.text)) for line in lines])
 
 
 def _holds_unicode() -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from harness.report.lines import Line
+    from harness.report.line import Line
 
 __all__ = ["CONFLICT", "main"]
 
@@ -54,7 +54,7 @@ def _textconv(file: str) -> int:
 def _diff(path: str, *versions: str) -> int:
     """git's protocol: path, then file, id and mode of both versions; of a rename the new path and a note as well."""
     from harness.drivers.semantic import conflict_lines, golden_diff
-    from harness.report.lines import Line
+    from harness.report.line import Line
 
     if len(versions) < 6:
         lines = conflict_lines(path, _content(path) or b"")
@@ -75,7 +75,7 @@ def _diff(path: str, *versions: str) -> int:
 def _merge(base: str, ours: str, theirs: str, size: str, path: str, *names: str) -> int:
     """git's protocol: three files, the middle one for the result; the size of markers; the path; the sides' names."""
     from harness.drivers.merging import merge_goldens
-    from harness.report.lines import printable
+    from harness.report.line import printable
 
     before, ours_now, theirs_now = (Path(one).read_bytes() for one in (base, ours, theirs))
     labels = _labels(names)
@@ -104,7 +104,7 @@ def _content(file: str) -> bytes | None:
 def _text_diff(path: str, now: str, old_file: str, new_file: str) -> bytes:
     """What git shows without us, under the names that the files have and not those of temporary copies."""
     colour = ("--color=always",) if _in_colour() else ("--no-color",)
-    from harness.report.lines import printable
+    from harness.report.line import printable
 
     command = [*_PLAIN_DIFF, *colour, "--", old_file, new_file]
     text = subprocess.run(command, capture_output=True, check=False).stdout  # noqa: S603
@@ -118,12 +118,22 @@ def _text_diff(path: str, now: str, old_file: str, new_file: str) -> bytes:
 
 
 def _show(lines: Iterable[Line]) -> None:
-    colour = _in_colour()
-    text = "".join(
-        f"\033[{_COLOURS[line.style]}m{line.text}\033[m\n" if colour and line.style in _COLOURS else f"{line.text}\n"
-        for line in lines
-    )
-    _write(text.encode("utf-8", "replace") + b"\n")
+    from harness.report.line import fitted
+
+    colour, width = _in_colour(), _width()
+    for line in lines:
+        for text in fitted(line, width):
+            shown = f"\033[{_COLOURS[line.style]}m{text}\033[m" if colour and line.style in _COLOURS else text
+            _write(f"{shown}\n".encode("utf-8", "replace"))
+    _write(b"\n")
+
+
+def _width() -> int:
+    """How many cells a line has: git tells those that write to its pager; 0 for a file or a pipe."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit():
+        return int(columns)
+    return os.get_terminal_size(1).columns if sys.stdout.isatty() else 0
 
 
 def _in_colour() -> bool:

@@ -10,7 +10,8 @@ from harness.drift import compare
 from harness.drivers.readable import readable
 from harness.errors import GoldenError
 from harness.golden import decode_trace
-from harness.report.lines import SHOWN, Line, drift_lines, trace_lines
+from harness.report.line import Line
+from harness.report.lines import SHOWN, drift_lines, trace_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

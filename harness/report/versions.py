@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from harness.report.lines import Line, Style, printable
+from harness.report.line import Line, Style, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def version_lines(case: str, versions: Sequence[Version], width: int, bars: str 
         lines.append(_version_line(version))
         if version.headline:
             style: Style = "removed" if version.counts is None else "changed"
-            lines.append(Line(f"{'':<{_LABEL}}  {version.headline}", style))
+            lines.append(Line(f"{'':<{_LABEL}}{_GAP}{version.headline}", style, hang=_LABEL + len(_GAP)))
     return lines
 
 
@@ -98,7 +98,8 @@ def _version_line(version: Version) -> Line:
     numbers = ("–", "–", "–") if counts is None else (counts.calls, counts.turns, _writes(counts))
     calls, turns, writes = numbers
     who = f"{version.author}: {version.subject}" if version.commit else "not committed"
-    return Line(f"{name:<{_LABEL}}  {day(version):<10}  {calls:>5}  {turns:>5}  {writes:>6}  {who}")
+    start = f"{name:<{_LABEL}}  {day(version):<10}  {calls:>5}  {turns:>5}  {writes:>6}  "
+    return Line(f"{start}{who}", hang=len(start))
 
 
 def _plots(versions: Sequence[Version], width: int, bars: str) -> list[Line]:

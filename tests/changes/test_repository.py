@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from harness.changes import Side, commit_side
 from harness.errors import HarnessError
 from harness.repository import Repository, Revision
 from tests.changes.repositories import START, GitFolder
 
 STRANGE = ("with space.json", "ünï/código.json", 'a "quote".json', "two\nlines.json", "tab\there.json", "-dash.json",
            ":(glob)*.json", "back\\slash.json")  # fmt: skip
+
+
+SETTINGS = ("color.ui=always", "log.showSignature=true", "log.showRoot=false", "log.follow=true", "log.decorate=full",
+            "log.diffMerges=off", "diff.relative=true", "diff.renames=copies", "diff.external=false",
+            "i18n.logOutputEncoding=latin1", "format.pretty=oneline")  # fmt: skip
 
 
 def traces(shop: GitFolder) -> Path:
@@ -268,12 +274,14 @@ def test_files_are_those_of_the_commit_with_their_bytes(shop: GitFolder) -> None
     assert set(files(shop, first, ".")) == {"golden_traces/a/b.json", "golden_traces_old/c.json", "top.json"}
 
 
-def test_a_file_where_the_folder_is_now_holds_no_files(shop: GitFolder) -> None:
-    """A file of the folder's name is not a golden without a name."""
+def test_a_file_can_be_asked_for_like_a_folder(shop: GitFolder) -> None:
+    """Its path relative to itself is empty; a folder that was a file once is no golden without a name."""
     first = shop.commit("one", {"golden_traces": "a file\n"})
     shop.commit("two", {"golden_traces": None})
     shop.commit("three", {"golden_traces/a.json": "1"})
-    assert files(shop, first) == {}
+    assert files(shop, first) == {"": b"a file\n"}
+    assert commit_side(Repository(shop.root), first, traces(shop), "main") == Side("main")
+    assert files(shop, shop.head(), "golden_traces/a.json") == {"": b"1"}
 
 
 def test_names_come_out_as_they_are(shop: GitFolder) -> None:
@@ -426,9 +434,7 @@ def test_no_setting_of_the_user_changes_what_is_read(shop: GitFolder) -> None:
         Revision(one, START, "Ada", "größer", {"a.json": (None, blob)}),
     ]
     assert history(shop) == plain
-    for setting in ("color.ui=always", "log.showSignature=true", "log.showRoot=false", "diff.relative=true", "log.follow=true",
-                    "i18n.logOutputEncoding=latin1", "diff.renames=copies", "format.pretty=oneline",
-                    "log.decorate=full", "diff.external=false", "log.diffMerges=off"):  # fmt: skip
+    for setting in SETTINGS:
         shop.git("config", *setting.split("="))
     assert history(shop) == plain
     assert [set(one.files) for one in history(shop, "golden_traces/b.json")] == [{""}]

@@ -197,6 +197,14 @@ def test_colours_are_those_that_git_would_use(changed: GitFolder, monkeypatch: p
     assert "\033" not in changed.git("diff")
 
 
+def test_lines_fit_the_window_that_git_names(changed: GitFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git tells the width of the terminal to what writes into its pager."""
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = changed.git("diff").splitlines()
+    assert all(len(line) <= 40 for line in lines)
+    assert "~     5     5   refund(" in "\n".join(lines)
+
+
 def test_a_conflict_shows_both_branches(shop: GitFolder) -> None:
     """`git diff` hands over a path without versions then."""
     shop.commit("Accept", {FILE: text(GOLDEN)})

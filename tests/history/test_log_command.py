@@ -38,7 +38,7 @@ def told(shop: GitFolder, mini_project: MiniProject) -> MiniProject:
 
 def test_a_case_is_a_plot_and_a_line_for_each_version(told: MiniProject) -> None:
     """Oldest to newest in the plot, newest first below it."""
-    outcome = told.harness("log", "notes/refund", env={"COLUMNS": "60"})
+    outcome = told.harness("log", "notes/refund")
     lines = outcome.output.splitlines()
     two, one = GitFolder(told.root).git("log", "--format=%h", "--abbrev=8").split()
     assert (outcome.exit_code, outcome.errors) == (0, "")
@@ -56,6 +56,16 @@ def test_a_case_is_a_plot_and_a_line_for_each_version(told: MiniProject) -> None
     assert lines[8] == f"{two}  2026-09-21     10     10       2  Ada: Look twice"
     assert lines[9].startswith("          4 more calls (6 → 10, +67%): ")
     assert lines[10:] == [f"{one}  2026-09-21      6      6       2  Ada: Add the refund case"]
+
+
+def test_what_changed_is_broken_between_words_where_the_window_is_narrow(told: MiniProject) -> None:
+    """Below itself, so that the column of commits stays one."""
+    lines = told.harness("log", "notes/refund", env={"COLUMNS": "60"}).output.splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert [line[:8].strip() for line in lines[6:] if not line.startswith(" ")] == [
+        "now",
+        *GitFolder(told.root).git("log", "--format=%h", "--abbrev=8").split(),
+    ]
 
 
 def test_without_cases_it_is_a_table_of_all(told: MiniProject) -> None:
