@@ -22,7 +22,7 @@ CONFLICT: Final = 3
 """Exit code of a merge that was left to the user: not 1, which is how Python says that it could not start."""
 
 _COLOURS: Final = {"added": "32", "changed": "33", "faint": "2", "moved": "36", "removed": "31", "title": "1"}
-_OLD_NAMES: Final = ("HEAD", "theirs")
+_UNNAMED: Final = ("HEAD", "theirs")
 _PLAIN_DIFF: Final = ("git", "diff", "--no-index", "--no-ext-diff", "--no-textconv")
 
 
@@ -94,7 +94,7 @@ def _labels(names: Sequence[str]) -> tuple[str, str]:
     if len(names) == 2 and not any(name.startswith("%") or not name for name in names):
         return names[0], names[1]
     heads = [value for name, value in os.environ.items() if name.startswith("GITHEAD_")]
-    return _OLD_NAMES[0], heads[0] if len(heads) == 1 else _OLD_NAMES[1]
+    return _UNNAMED[0], heads[0] if len(heads) == 1 else _UNNAMED[1]
 
 
 def _content(file: str) -> bytes | None:
@@ -103,10 +103,9 @@ def _content(file: str) -> bytes | None:
 
 def _text_diff(path: str, now: str, old_file: str, new_file: str) -> bytes:
     """What git shows without us, under the names that the files have and not those of temporary copies."""
-    colour = ("--color=always",) if _in_colour() else ("--no-color",)
     from harness.report.line import printable
 
-    command = [*_PLAIN_DIFF, *colour, "--", old_file, new_file]
+    command = [*_PLAIN_DIFF, "--color=always" if _in_colour() else "--no-color", "--", old_file, new_file]
     text = subprocess.run(command, capture_output=True, check=False).stdout  # noqa: S603
     place = text.find(b"@@")
     body = text[text.rfind(b"\n", 0, place) + 1 :] if place >= 0 else b"the files differ\n"
@@ -121,11 +120,12 @@ def _show(lines: Iterable[Line]) -> None:
     from harness.report.line import fitted
 
     colour, width = _in_colour(), _width()
+    text = ""
     for line in lines:
-        for text in fitted(line, width):
-            shown = f"\033[{_COLOURS[line.style]}m{text}\033[m" if colour and line.style in _COLOURS else text
-            _write(f"{shown}\n".encode("utf-8", "replace"))
-    _write(b"\n")
+        code = _COLOURS.get(line.style) if colour else None
+        text += "".join(f"\033[{code}m{part}\033[m\n" if code else f"{part}\n" for part in fitted(line, width))
+    # At once: had a part of it gone out before a failure, the shell around this would show the files below it.
+    _write(f"{text}\n".encode("utf-8", "replace"))
 
 
 def _width() -> int:
