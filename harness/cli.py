@@ -22,6 +22,7 @@ COMMANDS: Final = (
     "demo",
     "diff",
     "init",
+    "log",
     "mutate",
     "prune",
     "report",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["CRASH_SUFFIX", "SCHEMA", "Row", "crash_golden_path", "dump_rows", "load_rows", "parse_rows"]
+__all__ = ["CRASH_SUFFIX", "SCHEMA", "Row", "crash_golden_path", "dump_rows", "load_rows", "parse_crash", "parse_rows"]
 
 CRASH_SUFFIX: Final = ".crash.json"
 
 SCHEMA: Final = "harness.crash/1"
+
+_CONFLICT: Final = re.compile(rb"^(<{7,}|>{7,})( |\r?$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +93,51 @@ def parse_rows(text: bytes, source: str, case: str) -> list[Row]:
         case: whose it must be.
 
     Raises:
-        GoldenError: `not_json`, `invalid` or `foreign`.
+        GoldenError: `not_json`, `conflict`, `invalid` or `foreign`.
+    """
+    owner, rows = parse_crash(text, source)
+    if owner != case:
+        raise GoldenError(f"{source} belongs to another case, {owner!r}; accept a new sweep", "foreign")
+    return rows
+
+
+def parse_crash(text: bytes, source: str) -> tuple[str, list[Row]]:
+    """The case that a crash golden belongs to, and its lines.
+
+    Raises:
+        GoldenError: `not_json`, `conflict` or `invalid`.
     """
     try:
         data = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
+        if _CONFLICT.search(text):
+            raise GoldenError(
+                f"{source} holds unresolved merge conflict markers; finish merging the code, then sweep again and "
+                f"accept what it does now with: harness crash CASE --update-golden",
+                "conflict",
+            ) from None
         raise GoldenError(f"{source} is not JSON: {error}; restore it from git", "not_json") from None
     try:
         if data["schema"] != SCHEMA:
             raise GoldenError(f"{source} has the schema {data['schema']!r}; this version reads {SCHEMA!r}", "invalid")
-        if data["case"] != case:
-            raise GoldenError(f"{source} belongs to another case, {data['case']!r}; accept a new sweep", "foreign")
-        return [Row(**row) for row in data["points"]]
-    except (KeyError, TypeError) as error:
+        return _name(data["case"]), [_row(row) for row in data["points"]]
+    except (KeyError, TypeError, ValueError) as error:
         raise GoldenError(f"{source} is no crash golden: {error}; restore it from git", "invalid") from None
+
+
+def _name(case: object) -> str:
+    if not isinstance(case, str):
+        raise TypeError(f"its case is {case!r}")
+    return case
+
+
+def _row(data: Mapping[str, Any]) -> Row:
+    row = Row(**data)
+    counts = (row.unknown, row.turns, *dict(row.executions).values())
+    if (
+        not isinstance(row.point, str)
+        or not isinstance(row.outcome, str)
+        or not all(type(one) is int for one in counts)
+    ):
+        raise TypeError(f"{row.point!r} holds what was never written there")
+    return row

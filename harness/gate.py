@@ -189,7 +189,8 @@ class Gate:
         except GoldenError as error:
             if error.kind in _NOT_OURS:
                 return Verdict(trace.case, "unusable", str(error), (), trace)
-            replaced = "" if error.kind == "missing" else f"replaced: {error}"
+            what = str(error).partition(";")[0]  # without the advice, which was just taken
+            replaced = "" if error.kind == "missing" else f"replaced: {what}"
         try:
             changed = self.store.save(trace, results=policy.wants_results)
         except GoldenError as error:

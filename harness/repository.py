@@ -18,7 +18,22 @@ __all__ = ["Repository", "Revision", "path_names"]
 _LIMIT: Final = 120
 """Seconds for one git command: large histories on cold disks are slow, a hanging credential prompt is for ever."""
 
-_MARK: Final = "\x01harness revision\x01"
+_ELSEWHERE: Final = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"),
+    *("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),
+)
+"""Variables that name a repository, or say how to read paths.  git sets the first ones for its hooks and drivers, some
+relative to a working directory that is not ours; which repository is meant is known by the folder."""
+
+_PLAIN: Final = (
+    *("core.quotePath=false", "color.ui=false", "diff.relative=false"),
+    *("i18n.logOutputEncoding=UTF-8", "log.follow=false", "log.showRoot=true", "log.showSignature=false"),
+)
+"""Settings of the user that would change what is read here."""
+
+_REGULAR: Final = ("100644", "100755")
+"""Modes of files; what else is in a tree (symbolic links, submodules) holds no content that could be a trace."""
 
 _TARGETS: Final = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
 """What the two large forges call the branch that a pull request goes to."""
@@ -33,15 +48,15 @@ class Revision:
         time: of the commit, in seconds since the epoch.
         author: a name, as the commit has it.
         subject: the first line of its message.
-        files: what it changed below the folder that was asked for: path relative to that folder -> id of the content,
-            None where the file was deleted.
+        files: what it changed below the folder that was asked for: path relative to that folder -> ids of the content
+            before and after, None where there was no file.  Before a merge means: on its first parent.
     """
 
     commit: str
     time: int
     author: str
     subject: str
-    files: Mapping[str, str | None]
+    files: Mapping[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,19 @@ class Repository:
         except _GitError as error:
             raise HarnessError(f"{folder.name}/ is in no git repository ({error})") from None
         return cls(Path(top))
+
+    @property
+    def has_commits(self) -> bool:
+        """Whether anything was committed on the branch that is checked out."""
+        return self._has("HEAD")
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the history ends early, because the clone was told to."""
+        try:
+            return _git(self.root, "rev-parse", "--is-shallow-repository").strip() == b"true"
+        except _GitError:
+            return False
 
     def commit(self, reference: str) -> str:
         """The id of the commit that a name stands for: a branch, a tag, `HEAD~2`, a shortened id.
@@ -111,6 +139,8 @@ class Repository:
         """
         name = self.target() if reference is None else reference
         other = self.commit(name)
+        if not self.has_commits:
+            raise HarnessError(f"nothing was committed on this branch yet, so it has no commit in common with {name}")
         try:
             return _git(self.root, "merge-base", "HEAD", other).decode("ascii").split("\n")[0]
         except _GitError:
@@ -124,24 +154,32 @@ class Repository:
             return ""  # no commit yet
         return said.decode("utf-8", "replace").strip()
 
-    def files(self, commit: str, folder: Path) -> dict[str, bytes]:
-        """The files below a folder as they were at a commit, by path relative to it; empty when it was not there.
+    def ids(self, commit: str, folder: Path) -> dict[str, str]:
+        """The files below a folder as they were at a commit: path relative to it -> id of the content.
 
         Args:
             commit: its id.
-            folder: absolute, inside the working tree.
+            folder: absolute, inside the working tree; of a file, the path relative to it is empty.
 
         Raises:
             HarnessError: the folder is outside of the repository, or git failed.
         """
         prefix = self.inside(folder)
         listed = self._ask("ls-tree", "-r", "-z", "--full-tree", commit, "--", *([prefix] if prefix else []))
-        names: dict[str, str] = {}
+        found: dict[str, str] = {}
         for entry in listed.split(b"\0"):
             facts, _, name = entry.decode("utf-8", "surrogateescape").partition("\t")
-            if name and facts.split()[1] == "blob":
-                names[name.removeprefix(prefix).removeprefix("/")] = facts.split()[2]
-        contents = self.contents(list(names.values()))
+            if name and facts.split()[0] in _REGULAR:
+                found[_below(name, prefix)] = facts.split()[2]
+        return found
+
+    def files(self, commit: str, folder: Path) -> dict[str, bytes]:
+        """The files below a folder as they were at a commit, by path relative to it; empty when it was not there.
+
+        Arguments and errors as for `ids`.
+        """
+        names = self.ids(commit, folder)
+        contents = self.contents(list(dict.fromkeys(names.values())))
         return {name: contents[blob] for name, blob in names.items() if blob in contents}
 
     def contents(self, ids: Sequence[str]) -> dict[str, bytes]:
@@ -161,34 +199,66 @@ class Repository:
                 place += size + 1
         return found
 
+    def unmerged(self, folder: Path) -> dict[str, tuple[str | None, str | None]]:
+        """The files below a folder that a merge left in conflict: path relative to it -> ids of ours and of theirs.
+
+        None stands for a side that has no such file.
+        """
+        prefix = self.inside(folder)
+        listed = self._ask("ls-files", "--unmerged", "-z", "--", prefix or ".").decode("utf-8", "surrogateescape")
+        found: dict[str, tuple[str | None, str | None]] = {}
+        for entry in listed.split("\0")[:-1]:
+            facts, _, name = entry.partition("\t")
+            _, blob, stage = facts.split()
+            ours, theirs = found.get(_below(name, prefix), (None, None))
+            found[_below(name, prefix)] = (blob if stage == "2" else ours, blob if stage == "3" else theirs)
+        return found
+
     def history(self, folder: Path, limit: int | None = None) -> Iterator[Revision]:
         """The commits that changed something at or below a path, newest first, merges as what they changed themselves.
+
+        A commit comes before its parents, whatever the clocks said.
 
         Args:
             folder: absolute, inside the working tree; a file is fine, too.
             limit: how many commits at most.
         """
         prefix = self.inside(folder)
-        if not self._has("HEAD"):
+        if not self.has_commits:
             return
         # A merge counts by what it has from none of its parents.
-        arguments = ["log", "--raw", "--diff-merges=dense-combined", "-z", "--no-abbrev", "--no-renames"]
-        arguments += [f"--format={_MARK}%H%x00%ct%x00%an%x00%s"]
+        arguments = [
+            "log",
+            "--topo-order",
+            "--raw",
+            "--diff-merges=dense-combined",
+            "-z",
+            "--no-abbrev",
+            "--no-renames",
+        ]
+        arguments += ["--format=%H%x00%ct%x00%an%x00%s"]
         arguments += [f"--max-count={limit}"] if limit is not None else []
         text = self._ask(*arguments, "--", prefix or ".").decode("utf-8", "surrogateescape")
-        for record in text.split(_MARK)[1:]:
-            commit, time, author, subject, *rest = record.split("\0")
-            files: dict[str, str | None] = {}
-            entries = iter(rest)
-            for entry in entries:
-                facts = entry.lstrip("\n")
-                if facts.startswith(":"):
-                    parents = len(facts) - len(facts.lstrip(":"))
-                    blob = facts.split()[2 * parents + 1]
-                    name = next(entries).removeprefix(prefix).removeprefix("/")
-                    files[name] = blob if blob.strip("0") else None
-            if files:
-                yield Revision(commit, int(time), author, subject, files)
+        yield from _revisions(text.split("\0"), prefix)
+
+    def setting(self, name: str) -> str | None:
+        """The value of a setting in this repository's own configuration; None where it has none."""
+        try:
+            found = _git(self.root, "config", "--local", "--null", "--get", name)
+        except _GitError:
+            return None
+        return found.decode("utf-8", "surrogateescape").removesuffix("\0")
+
+    def configure(self, name: str, value: str | None) -> None:
+        """Give a setting in this repository's own configuration a value; None removes it.
+
+        Raises:
+            HarnessError: the configuration cannot be written.
+        """
+        if value is not None:
+            self._ask("config", "--local", "--replace-all", name, value)
+        elif self.setting(name) is not None:
+            self._ask("config", "--local", "--unset-all", name)
 
     def inside(self, folder: Path) -> str:
         """A path as git names it: relative to the root of the working tree, `/` between parts, empty for the root.
@@ -211,11 +281,7 @@ class Repository:
         return True
 
     def _shallow_hint(self) -> str:
-        try:
-            shallow = _git(self.root, "rev-parse", "--is-shallow-repository").strip() == b"true"
-        except _GitError:
-            return ""
-        return " (this clone is shallow; in CI, check out with fetch-depth: 0)" if shallow else ""
+        return " (this clone is shallow; in CI, check out with fetch-depth: 0)" if self.is_shallow else ""
 
     def _ask(self, *arguments: str, data: bytes | None = None) -> bytes:
         try:
@@ -243,18 +309,57 @@ class _GitError(Exception):
     """Git said no; the message is its own first line."""
 
 
+def _revisions(tokens: list[str], prefix: str) -> Iterator[Revision]:
+    """What `git log --raw -z` says; a word is known by its place, so that nobody's subject is taken for structure."""
+    place = 0
+    while place + 4 <= len(tokens):
+        commit, time, author, subject = tokens[place : place + 4]
+        place += 4
+        files: dict[str, tuple[str | None, str | None]] = {}
+        while place < len(tokens) and (not tokens[place].strip() or tokens[place].lstrip().startswith(":")):
+            facts = tokens[place].strip()
+            place += 1
+            if facts:
+                files[_below(tokens[place], prefix)] = _contents_changed(facts)
+                place += 1
+        if files:
+            yield Revision(commit.strip(), int(time), author, subject, files)
+
+
+def _contents_changed(facts: str) -> tuple[str | None, str | None]:
+    """Ids before and after, of `:100644 100644 1234… 5678… M`; of a merge each parent has its colon, mode and id."""
+    parents = len(facts) - len(facts.lstrip(":"))
+    words = facts.lstrip(":").split()
+    modes, ids = words[: parents + 1], words[parents + 1 : 2 * parents + 2]
+    before, after = (
+        one if mode in _REGULAR else None for mode, one in ((modes[0], ids[0]), (modes[parents], ids[parents]))
+    )
+    return before, after
+
+
+def _below(name: str, prefix: str) -> str:
+    return name.removeprefix(prefix).removeprefix("/") if prefix else name
+
+
 def _git(folder: Path, *arguments: str, data: bytes | None = None) -> bytes:
+    if any("\0" in one for one in arguments):
+        raise _GitError("a name holds a NUL")
+    settings = [word for setting in _PLAIN for word in ("-c", setting)]
+    environment = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
     try:
         done = subprocess.run(  # noqa: S603 (no shell; what users name stands behind --end-of-options or --)
-            ["git", "--no-optional-locks", "-c", "core.quotePath=false", "-C", str(folder), *arguments],  # noqa: S607
+            ["git", "--no-optional-locks", *settings, "-C", str(folder), *arguments],  # noqa: S607
             input=data,
+            stdin=subprocess.DEVNULL if data is None else None,
             capture_output=True,
             timeout=_LIMIT,
             check=False,
-            env=os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"},
+            env=environment | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"},
         )
     except FileNotFoundError:
         raise _GitError("there is no git command") from None
+    except OSError as error:
+        raise _GitError(f"git cannot be started: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
         raise _GitError(f"no answer in {_LIMIT} s") from None
     if done.returncode:

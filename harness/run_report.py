@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side
+from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side, with_whole_conflicts
 from harness.drift import compare
 from harness.errors import CaseError, GoldenError, HarnessError
 from harness.gate import Gate
 from harness.golden import load_trace
+from harness.golden_history import histories
 from harness.report.entries import Entry, Report, RunStatus
 from harness.repository import Repository, path_names
 from harness.results_record import read_results
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from harness.changes import Side
     from harness.project import Project
+    from harness.report.entries import Version
     from harness.results_record import Result
     from harness.stuck.audit import Audit
     from harness.trace import Trace
@@ -27,22 +30,30 @@ __all__ = ["run_report"]
 
 _CRASH = ".crash"
 
+_FEWEST, _MOST, _ALTOGETHER = 2, 20, 5_000
+"""Versions of each golden, and of all together: each takes a quarter of a millisecond to read and compare."""
 
-def run_report(project: Project, *, base: str | None = None, compare_branch: bool = True) -> Report:
+
+def run_report(
+    project: Project, *, base: str | None = None, compare_branch: bool = True, history: bool = True
+) -> Report:
     """What is known of every case of a project, without running anything.
 
     Args:
         project: whose.
         base: the branch or commit that goldens are compared with as well (default: the branch that this one will be
             merged into; where there is none, they are not).
-        compare_branch: whether to ask git at all.
+        compare_branch: whether to ask git for what became of goldens since the branch began.
+        history: whether to ask git for the versions of goldens; where it cannot tell, there are none.
 
     Raises:
         HarnessError: `base` was named and cannot be used, or a golden cannot be read.
     """
     gathering = _Gathering(project)
     branch, base_name, commit = _branch(project, gathering.goldens, base) if compare_branch else ({}, "", "")
-    entries = [gathering.entry(case, branch.get(case)) for case in sorted(gathering.cases() | set(branch))]
+    cases = sorted(gathering.cases() | set(branch))
+    versions = _versions(project, cases) if history else {}
+    entries = [gathering.entry(case, branch.get(case), versions.get(case, ())) for case in cases]
     return Report.of(project.root.name, "golden", "now", entries, base=base_name, commit=commit, ran=True)
 
 
@@ -60,14 +71,14 @@ class _Gathering:
         self._files = {
             path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)
         }
-        self.goldens = folder_side(project.golden_traces, "golden")
+        self.goldens = _goldens(project)
 
     def cases(self) -> set[str]:
         """Every case that anything is known of."""
         ran = {case.removesuffix(_CRASH) for case in self._results}
         return {*self.goldens.cases(), *self._files, *ran, *self._gate.pending_cases()}
 
-    def entry(self, case: str, branch: Change | None) -> Entry:
+    def entry(self, case: str, branch: Change | None, history: tuple[Version, ...] = ()) -> Entry:
         """All that is known of a case."""
         pending = self._pending(case)
         change, problem = self._change(case, pending)
@@ -85,6 +96,7 @@ class _Gathering:
             crash_status,
             crash_headline,
             self._audit(pending or change.before),
+            history=history,
             golden_file=self._named(self._gate.store.path(case)),
             case_file=self._named(file) if file else "",
         )
@@ -151,6 +163,23 @@ class _Gathering:
         from harness.stuck.audit import audit
 
         return audit(trace, stuck_settings(trace.case, self._project))
+
+
+def _versions(project: Project, cases: Sequence[str]) -> dict[str, tuple[Version, ...]]:
+    limit = max(_FEWEST, min(_MOST, _ALTOGETHER // max(1, len(cases))))
+    try:
+        return histories(project, cases, limit)
+    except HarnessError:
+        return {}
+
+
+def _goldens(project: Project) -> Side:
+    """The goldens as they lie there; both versions of one in conflict as git has them, where git can be asked."""
+    side = folder_side(project.golden_traces, "golden")
+    with contextlib.suppress(HarnessError):
+        if any(problem.kind == "conflict" for problem in side.problems.values()) or side.conflicts:
+            return with_whole_conflicts(side, Repository.around(project.golden_traces), project.golden_traces)
+    return side
 
 
 def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], str, str]:

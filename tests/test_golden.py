@@ -109,7 +109,7 @@ UNUSABLE = {
     "conflict": (
         TEXT.replace('  "turns": 4,\n', '<<<<<<< HEAD\n  "turns": 4,\n=======\n  "turns": 5,\n>>>>>>> topic\n'),
         "conflict",
-        "g.json holds unresolved merge conflict markers; take either side (git checkout --ours/--theirs), ",
+        "g.json holds unresolved merge conflict markers; finish merging the code, run the case, ",
     ),
     "later schema": (
         edited(schema="harness.trace/2"),

@@ -61,7 +61,8 @@ class Change:
     @property
     def differs(self) -> bool:
         """Whether there is anything to show."""
-        return self.kind != "same" or bool(self.crash) or bool(self.drift and self.drift.causes)
+        # A drift without findings is falsy, and may still have causes.
+        return self.kind != "same" or bool(self.crash) or (self.drift is not None and bool(self.drift.causes))
 
     @property
     def touches_writes(self) -> bool:
@@ -87,15 +88,18 @@ def changes_between(before: Side, after: Side, policy: Callable[[str], Policy] |
 
 def _change(case: str, old: str, before: Side, after: Side, policy: Callable[[str], Policy] | None) -> Change:
     crash = CrashChange(before.crashes.get(old), after.crashes.get(case))
-    conflict = after.conflicts.get(case) or before.conflicts.get(case)
+    conflict = after.conflicts.get(case)
     if conflict is not None:
         drift = compare(conflict.ours, conflict.theirs)
         names = (conflict.ours_name, conflict.theirs_name)
         return Change(case, "conflict", conflict.ours, conflict.theirs, drift, names=names, crash=crash)
     ours, theirs = before.traces.get(old), after.traces.get(case)
-    problem = after.problems.get(case) or before.problems.get(old)
-    if problem is not None:
-        return Change(case, "unusable", ours, theirs, problem=str(problem), crash=crash)
+    problem = _problem(case, old, before, after)
+    if problem:
+        known = None
+        if ours is not None and theirs is not None and ours.digest_key == theirs.digest_key:
+            known = compare(ours, theirs, policy(case) if policy else None)
+        return Change(case, "unusable", ours, theirs, known, problem=problem, crash=crash)
     if ours is None or theirs is None:
         present: Kind = "deleted" if ours is not None else "new"
         kind: Kind = "same" if ours is theirs else present  # neither has a trace: the crash golden tells all
@@ -107,3 +111,11 @@ def _change(case: str, old: str, before: Side, after: Side, policy: Callable[[st
     if old != case:
         return Change(case, "renamed", ours, replace(theirs, case=case), drift, was=old, crash=crash)
     return Change(case, "changed" if drift else "same", ours, theirs, drift, crash=crash)
+
+
+def _problem(case: str, old: str, before: Side, after: Side) -> str:
+    """Why the case cannot be compared as a whole, whichever side it is; empty when it can."""
+    problem = after.problems.get(case) or before.problems.get(old)
+    if problem is None and old in before.conflicts:
+        return f"{before.name} holds an unresolved merge conflict in it"
+    return "" if problem is None else str(problem)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from harness.errors import HarnessError
 from harness.report.lines import Line
+from harness.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,13 +100,7 @@ def reproducer(case: str, crash: Crash) -> str:
 @cache
 def _commit() -> str:
     """The commit that is checked out, where there is one; a `+` when something is not committed."""
-    import subprocess
-
     try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+"],  # noqa: S607 (whichever git the user has)
-            capture_output=True, text=True, timeout=5, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
+        return Repository.around(Path.cwd()).describe()
+    except (OSError, HarnessError):
         return ""
-    return done.stdout.strip()
