@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from harness.changes import Side, changes_between, commit_side, file_side, folder_side, side_of
+from harness.changes import Side, changes_between, commit_side, file_side, folder_side, golden_side, side_of
 from harness.errors import HarnessError
 from harness.gate import Gate
 from harness.golden import decode_trace
@@ -43,7 +43,7 @@ def compare_branch(project: Project, base: str | None = None) -> Report:
     repository = Repository.around(project.golden_traces)
     name = repository.target() if base is None else base
     before = commit_side(repository, repository.merge_base(name), project.golden_traces, name)
-    return _report(project, before, folder_side(project.golden_traces, "working tree"), exact=True)
+    return _report(project, before, golden_side(project, "working tree"), exact=True)
 
 
 def compare_cases(project: Project, cases: Collection[str], *, exact: bool = False) -> Report:
@@ -61,7 +61,7 @@ def compare_cases(project: Project, cases: Collection[str], *, exact: bool = Fal
     for case in sorted(cases):
         if case not in pending.cases():
             raise HarnessError(f"nothing is pending for {case!r}: its last run passed, or it has not run yet")
-    golden = folder_side(project.golden_traces, GOLDEN)
+    golden = golden_side(project, GOLDEN)
     return _report(project, _only(golden, cases), _only(pending, cases), exact=exact)
 
 
@@ -91,7 +91,7 @@ def compare_sides(project: Project, old: str, new: str, *, exact: bool | None = 
 
 def _side(word: str, project: Project) -> Side:
     if word == GOLDEN:
-        return folder_side(project.golden_traces, GOLDEN)
+        return golden_side(project, GOLDEN)
     if word == PENDING:
         side = folder_side(project.pending, PENDING)
         if not side.cases():

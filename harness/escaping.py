@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["command_data", "command_property", "markdown_code", "markdown_fence", "markdown_text", "table_cell"]
+__all__ = ["command_data", "command_property", "markdown_code", "markdown_fence", "markdown_text"]
 
 # In CommonMark a character reference is never structure: what is written as one cannot begin anything.
 _MARKUP: Final = {ord(char): f"&#{ord(char)};" for char in "&<>|`*_[]~\\$"}
@@ -15,11 +15,6 @@ _UNSEEN: Final = "\u200b"
 
 _CALLED: Final = re.compile(r"([@#!%&~$]|\bGH-|www\.)(?=\w)|:(?=//)", re.IGNORECASE)
 """Mentions, references to issues and the like, bare addresses: forges make links of them wherever prose has them."""
-
-
-def table_cell(text: str) -> str:
-    """The text as one cell of a Markdown table."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("\n", " ").replace("`", "\\`")
 
 
 def markdown_text(text: str) -> str:

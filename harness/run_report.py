@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side, with_whole_conflicts
+from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side, golden_side
 from harness.drift import compare
 from harness.errors import CaseError, GoldenError, HarnessError
 from harness.gate import Gate
@@ -71,7 +70,7 @@ class _Gathering:
         self._files = {
             path.relative_to(project.cases).with_suffix("").as_posix(): path for path in find_cases(project.cases)
         }
-        self.goldens = _goldens(project)
+        self.goldens = golden_side(project, "golden")
 
     def cases(self) -> set[str]:
         """Every case that anything is known of."""
@@ -171,15 +170,6 @@ def _versions(project: Project, cases: Sequence[str]) -> dict[str, tuple[Version
         return histories(project, cases, limit)
     except HarnessError:
         return {}
-
-
-def _goldens(project: Project) -> Side:
-    """The goldens as they lie there; both versions of one in conflict as git has them, where git can be asked."""
-    side = folder_side(project.golden_traces, "golden")
-    with contextlib.suppress(HarnessError):
-        if any(problem.kind == "conflict" for problem in side.problems.values()) or side.conflicts:
-            return with_whole_conflicts(side, Repository.around(project.golden_traces), project.golden_traces)
-    return side
 
 
 def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], str, str]:

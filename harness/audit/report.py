@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from harness.audit.probes import FLAWS
-from harness.escaping import command_data, command_property, table_cell
+from harness.escaping import command_data, command_property, markdown_text
 from harness.report.lines import Line
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _markdown(audits: Sequence[ToolAudit]) -> str:
             continue
         lines += [
             "",
-            f"<details><summary>{table_cell(audit.target.name)}: {table_cell(_headline(audit))}</summary>",
+            f"<details><summary>{markdown_text(audit.target.name)}: {markdown_text(_headline(audit))}</summary>",
             "",
         ]
         if audit.findings:
@@ -110,8 +110,8 @@ def _markdown(audits: Sequence[ToolAudit]) -> str:
         for one, more in _shown(audit):
             also = f" (and {more} more like it)" if more else ""
             cells = (one.probe.field, one.probe.flaw, _finding(one) + also, _input(one), one.answer.text)
-            lines.append(f"| {' | '.join(map(table_cell, cells))} |")
-        lines += ["", *(f"- {table_cell(note)}" for note in audit.notes), "", "</details>"]
+            lines.append(f"| {' | '.join(map(markdown_text, cells))} |")
+        lines += ["", *(f"- {markdown_text(note)}" for note in audit.notes), "", "</details>"]
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -9,15 +10,26 @@ from harness.changes.conflict import Conflict, find_conflict
 from harness.crash_golden import CRASH_SUFFIX, Row, parse_rows
 from harness.errors import GoldenError, HarnessError
 from harness.golden import decode_trace
+from harness.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.repository import Repository
+    from harness.project import Project
     from harness.trace import Trace
 
-__all__ = ["Side", "case_of", "commit_side", "file_side", "folder_side", "is_golden", "side_of", "with_whole_conflicts"]
+__all__ = [
+    "Side",
+    "case_of",
+    "commit_side",
+    "file_side",
+    "folder_side",
+    "golden_side",
+    "is_golden",
+    "side_of",
+    "with_whole_conflicts",
+]
 
 _SUFFIX = ".json"
 
@@ -102,6 +114,20 @@ def folder_side(folder: Path, name: str) -> Side:
             reason = f"{folder.name}/{below} cannot be read: {error.strerror or error}"
             files[below] = GoldenError(reason, "unreadable")
     return side_of(name, files, folder.name)
+
+
+def golden_side(project: Project, name: str) -> Side:
+    """A project's goldens as they lie there; of one in conflict both versions as git has them, where git can be asked.
+
+    Raises:
+        HarnessError: a file cannot be read.
+    """
+    folder = project.golden_traces
+    side = folder_side(folder, name)
+    if any(problem.kind == "conflict" for problem in side.problems.values()) or side.conflicts:
+        with contextlib.suppress(HarnessError):
+            return with_whole_conflicts(side, Repository.around(folder), folder)
+    return side
 
 
 def with_whole_conflicts(side: Side, repository: Repository, folder: Path) -> Side:

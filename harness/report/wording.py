@@ -113,8 +113,8 @@ def advice(entry: Entry, report: Report) -> Advice | None:
     """What to do with an entry; None where there is nothing to do."""
     name = shlex.quote(printable(entry.case))
     if entry.change.kind == "conflict":
-        text = "take either side (git checkout --ours/--theirs), run the case, and accept what it does now"
-        return Advice("mend", text)
+        # Neither branch's golden is what the merged code does.
+        return Advice("mend", "run the case on the merged code, look, then", f"harness accept {name}")
     if not report.ran:
         pending = report.after == PENDING and entry.change.differs
         return Advice("accept", "", f"harness accept {name}") if pending else None

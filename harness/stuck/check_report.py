@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from harness.escaping import command_data, command_property, table_cell
+from harness.escaping import command_data, command_property, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,15 +58,15 @@ def _markdown(reports: _Reports) -> str:
     for audit, _ in reports:
         if not audit.findings:
             continue
-        lines += ["", f"<details><summary>{table_cell(audit.case)}: {audit.verdict}{_rest(audit)}</summary>", ""]
+        lines += ["", f"<details><summary>{markdown_text(audit.case)}: {audit.verdict}{_rest(audit)}</summary>", ""]
         lines += ["| call | turn | verdict | detector | finding | evidence |", "| --- | --- | --- | --- | --- | --- |"]
         for finding in audit.findings:
             verdict = finding.verdict
             if verdict.evidence is not None:
                 facts = (verdict.at_call, finding.turn, verdict.kind, verdict.detector)
                 words = (verdict.evidence.sentence(), verdict.evidence.explanation())
-                lines.append(f"| {' | '.join(table_cell(str(cell)) for cell in (*facts, *words))} |")
-        lines += ["", *(f"- not judged: {table_cell(one)}" for one in audit.unjudged), "", "</details>"]
+                lines.append(f"| {' | '.join(markdown_text(str(cell)) for cell in (*facts, *words))} |")
+        lines += ["", *(f"- not judged: {markdown_text(one)}" for one in audit.unjudged), "", "</details>"]
     return "\n".join(lines) + "\n"
 
 

@@ -102,12 +102,12 @@ def test_markdown_is_a_table_that_foreign_text_cannot_break(project: MiniProject
     done = project.harness("audit", "kit:ALL", "--disposable", "--draws", "0", "--limit", "30", "--format", "markdown")
     assert done.output == (
         "**Tool audit:** 2 tools, 9 forbidden calls, 2 findings\n\n"
-        "<details><summary>empty_file: 6 calls: 2 said ok, 4 refused by the tool</summary>\n\n"
+        "<details><summary>empty&#95;file: 6 calls: 2 said ok, 4 refused by the tool</summary>\n\n"
         "| field | flaw | finding | input | answer |\n| --- | --- | --- | --- | --- |\n"
         "| text | null | said ok: notes.txt emptied (36 → 0 bytes) "
-        '| {"path": "notes.txt", "text": null} | ok \\| done |\n'
+        '| {"path": "notes.txt", "text": null} | ok &#124; done |\n'
         "| text | empty | said ok: notes.txt emptied (36 → 0 bytes) "
-        '| {"path": "notes.txt", "text": ""} | ok \\| done |\n'
+        '| {"path": "notes.txt", "text": ""} | ok &#124; done |\n'
         "\n\n</details>\n"
     )
 

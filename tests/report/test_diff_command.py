@@ -139,7 +139,7 @@ def test_a_conflict_shows_what_each_branch_made_of_the_golden(diff: Diff, projec
     assert code == 1
     assert lines[:2] == ["notes/mail: merge conflict", "HEAD → more-careful"]
     assert "order          4 more calls (6 → 10, +67%): `search` ×2, `find_order`, `read_policy`" in lines
-    assert any(line.startswith("mend           take either side") for line in lines)
+    assert any(line.startswith("mend           run the case on the merged code") for line in lines)
 
 
 def test_the_whole_of_one_change(diff: Diff, project: MiniProject) -> None:

@@ -252,8 +252,8 @@ ADVICE = {
         "harness accept drifts/write",
     ),
     "conflict": (
-        "Take either side, run the case, and accept what it does now.",
-        "git checkout --ours -- golden_traces/conflict.json",
+        "Run the case on the merged code, look, and accept what it does now.",
+        "harness accept conflict",
     ),
     "edited": ("Restore the golden, or accept a run that was looked at.", "harness accept edited"),
     "raised": ("This run cannot be accepted. Mend the cause, and run it again.", "harness run raised"),

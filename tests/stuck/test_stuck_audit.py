@@ -158,7 +158,7 @@ def test_the_report_for_machines() -> None:
 def test_the_reports_for_a_pull_request() -> None:
     """A table whose cells cannot break it, and annotations whose text cannot become a command."""
     markdown = render_audits([audit(LOOP), audit(FINE)], "markdown")
-    assert "| 4 | 4 | force_stop | ConsecutiveDuplicate | read\\|x: 4 steps" in markdown
+    assert "| 4 | 4 | force&#95;stop | ConsecutiveDuplicate | read&#124;x: 4 steps" in markdown
     assert "loops/fine" not in markdown
     first, second = render_audits([audit(LOOP)], "github", ["golden_traces/loops/case.json"]).splitlines()
     assert first.startswith("::warning file=golden_traces/loops/case.json,title=loops/case%3A nudge")

@@ -33,7 +33,7 @@ def accept_one(entry: Entry, base: str) -> list[Advice]:
     case, file = _quoted(entry.case), _quoted(entry.golden_file)
     said: list[Advice] = []
     if entry.change.kind == "conflict":
-        said.append(("Take either side, run the case, and accept what it does now.", f"git checkout --ours -- {file}"))
+        said.append(("Run the case on the merged code, look, and accept what it does now.", f"harness accept {case}"))
     elif acceptable(entry):
         first = "It touches writes: look at them first. Then accept it" if entry.touches_writes else "Accept it"
         said.append((f"{first} as it is now, without running again.", f"harness accept {case}"))
