@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.align import Edit, align
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.align import Op
     from harness.policy import Policy
     from harness.trace import Call, Trace
 
@@ -64,12 +65,37 @@ def _aligned(golden: Trace, trace: Trace, keys: _Keys, tools: set[str] | None) -
     ours, golden_keys = keys.sequence(golden.calls, tools, common)
     theirs, observed_keys = keys.sequence(trace.calls, tools, common)
     edits = align(golden_keys, observed_keys)
-    if _is_identity(ours) and _is_identity(theirs):
-        return edits
-    return [
-        Edit(edit.op, None if edit.a is None else ours[edit.a], None if edit.b is None else theirs[edit.b])
-        for edit in edits
-    ]
+    if not (_is_identity(ours) and _is_identity(theirs)):
+        edits = [
+            Edit(edit.op, None if edit.a is None else ours[edit.a], None if edit.b is None else theirs[edit.b])
+            for edit in edits
+        ]
+    if keys.sorts:
+        _let_the_first_answer(edits, trace.calls, "b", "added")
+        _let_the_first_answer(edits, golden.calls, "a", "removed")
+    return edits
+
+
+def _let_the_first_answer(edits: list[Edit], calls: Sequence[Call], side: Literal["a", "b"], alone: Op) -> None:
+    """Of equal calls in one parallel group the first ones answer to the other side, and the later ones came or went.
+
+    Sorting a group has lost which of them was first, and a reader expects the repeated one to be the second.
+    """
+    ours = [edit.a if side == "a" else edit.b for edit in edits]
+    groups: dict[tuple[int, str, str, bool], list[tuple[bool, int, int]]] = {}
+    for lone in (True, False):
+        for place, (edit, index) in enumerate(zip(edits, ours, strict=True)):
+            if index is not None and (edit.op == alone) is lone and calls[index].turn:
+                call = calls[index]
+                alike = (call.turn, call.tool, call.digest, call.ok)
+                if lone or alike in groups:
+                    groups.setdefault(alike, []).append((lone, index, place))
+        if not groups:
+            return
+    for group in groups.values():
+        indices = sorted(index for _, index, _ in group)
+        for (_, _, place), index in zip(sorted(group), indices, strict=True):
+            edits[place] = replace(edits[place], a=index) if side == "a" else replace(edits[place], b=index)
 
 
 def _is_identity(indices: list[int]) -> bool:
@@ -77,7 +103,11 @@ def _is_identity(indices: list[int]) -> bool:
 
 
 class _Keys:
-    """What makes two calls the same call under a policy."""
+    """What makes two calls the same call under a policy.
+
+    Attributes:
+        sorts: whether the order inside a parallel group carries no meaning.
+    """
 
     def __init__(self, policy: Policy, writes: frozenset[str]) -> None:
         arguments = policy["arguments"]
@@ -85,7 +115,7 @@ class _Keys:
         self._ignored = arguments.ignored
         self._none = arguments.mode == "ignore"
         self._plain = not self._none and not self._ignored
-        self._sort = not policy["order"].parallel_ordered
+        self.sorts = not policy["order"].parallel_ordered
 
     def of(self, calls: Sequence[Call]) -> set[_Key]:
         """The keys of some calls."""
@@ -102,7 +132,7 @@ class _Keys:
         indices = [index for index, call in enumerate(calls) if tools is None or call.tool in tools]
         keys = [calls[index].key if self._plain else self._key(calls[index]) for index in indices]
         start = 0
-        for end in range(1, len(indices) + 1 if self._sort else 0):
+        for end in range(1, len(indices) + 1 if self.sorts else 0):
             turn = calls[indices[start]].turn
             if end < len(indices) and turn != 0 and calls[indices[end]].turn == turn:
                 continue
