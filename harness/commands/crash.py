@@ -27,7 +27,8 @@ __all__ = ["command"]
 @click.option("--list", "list_only", is_flag=True, help="Show the crash points of the cases, and kill nothing.")
 @click.option("--point", "points", multiple=True, metavar="NAME",
               help="Only this crash point, or those that a glob matches; may be repeated.")  # fmt: skip
-@click.option("--then", metavar="NAME", help="Kill the resumed life as well, at this point (see --depth 2).")
+@click.option("--then", multiple=True, metavar="NAME",
+              help="Kill the resumed life as well, at this point; repeated: the one after it, and so on.")  # fmt: skip
 @click.option("--here", is_flag=True,
               help="Kill a case at one --point, and resume it in this process, for breakpoint().")  # fmt: skip
 @click.option("--depth", type=click.IntRange(1, 2), default=1, show_default=True,
@@ -45,7 +46,7 @@ def command(
     cases: tuple[str, ...],
     list_only: bool,
     points: tuple[str, ...],
-    then: str | None,
+    then: tuple[str, ...],
     here: bool,
     depth: int,
     jobs: int | None,
@@ -75,7 +76,7 @@ def command(
 
     project = Project.find(root)
     plan = Plan(
-        depth=2 if then else depth,
+        depth=depth,
         jobs=jobs or os.cpu_count() or 1,
         seed=seed,
         points=points or None,

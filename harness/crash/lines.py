@@ -90,7 +90,7 @@ def breach_lines(case: str, sweep: Sweep) -> Iterator[Line]:
 def reproducer(case: str, crash: Crash) -> str:
     """The command line that lives a history again, and the commit that it was found on."""
     points = " ".join(f"--point {shlex.quote(point)}" for point in crash.kills[:1])
-    then = f" --then {shlex.quote(crash.kills[1])}" if len(crash.kills) > 1 else ""
+    then = "".join(f" --then {shlex.quote(point)}" for point in crash.kills[1:])
     commit = _commit()
     return f"harness crash {shlex.quote(case)} {points}{then}" + (f"   # commit {commit}" if commit else "")
 

@@ -45,8 +45,12 @@ _LOST_RESULT: Final = re.compile(r"took effect", re.IGNORECASE)
 
 
 def executed_twice(history: History, smooth: History) -> Iterator[str]:
-    """1: no irreversible call is executed twice, and no idempotent one with different keys, or without any."""
-    del smooth
+    """1: no irreversible call is executed twice, and no idempotent one with different keys, or without any.
+
+    Nor does the world see twice what it sees once without the kill: a model that is told "status unknown" may call
+    again under a new id, and then every call by itself ran once.
+    """
+    yield from _repeated_by_the_model(history, smooth)
     for call, executions in history.executions.items():
         runs = history.runs(call)
         began = executions[0].began
@@ -61,6 +65,28 @@ def executed_twice(history: History, smooth: History) -> Iterator[str]:
             yield f"{_name(began)} ran {len(runs)} times, {_where(runs)}, with different idempotency keys: {shown}"
         elif began.wants_key and keys == [None]:
             yield f"{_name(began)} ran {len(runs)} times, {_where(runs)}, without the idempotency key that it takes"
+
+
+def _repeated_by_the_model(history: History, smooth: History) -> Iterator[str]:
+    expected = _irreversible(smooth)
+    for (tool, digest), calls in _irreversible(history).items():
+        doubtful = [call for call in calls if call in history.unknown - smooth.unknown]
+        before = len(expected.get((tool, digest), ()))
+        if doubtful and before and len(calls) > before:
+            yield (
+                f"`{tool}` had its effect {_times(len(calls))} for one input, {_times(before)} without the kill: told "
+                f"that nobody knows of {_call_name(history, doubtful[0])}, the model called it again, and it had run"
+            )
+
+
+def _irreversible(history: History) -> dict[tuple[str, str], list[str]]:
+    """By tool and digest of the input, the irreversible calls that had their effect."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for call in history.executions:
+        for run in history.runs(call)[:1]:
+            if run.began.effect == "irreversible":
+                found.setdefault((run.began.tool, run.began.digest), []).append(call)
+    return found
 
 
 def made_up(history: History, smooth: History) -> Iterator[str]:

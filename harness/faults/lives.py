@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.errors import HarnessError
 from harness.faults.forked import run_forked
 from harness.faults.history import History, Life
 from harness.faults.journal import Ended, read_journal
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from harness.faults.site import Site
 
-__all__ = ["Subject", "finish", "live", "live_and_die"]
+__all__ = ["Subject", "finish", "live", "live_and_die", "live_through"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,30 @@ def live_and_die(
         if number == 1 and kept is not None:
             site.keep(kept)
     return finish(subject, site, lives)
+
+
+def live_through(subject: Subject, site: Site, kills: Sequence[str], smooth: Sequence[str]) -> History:
+    """A whole history of any number of kills; what each life passes is found by letting it live on first.
+
+    Args:
+        subject: what is killed.
+        site: where.
+        kills: at least one point.
+        smooth: the points that the first life passes.
+
+    Raises:
+        HarnessError: a life does not pass the point at which it is to be killed.
+    """
+    references: list[Sequence[str]] = [smooth]
+    for number, point in enumerate(kills, 1):
+        if point not in references[-1]:
+            after = f", after a kill at {', then at '.join(kills[: number - 1])}" if number > 1 else ""
+            raise HarnessError(f"life {number} passes no crash point {point!r}{after}")
+        history = live_and_die(subject, site, kills[:number], references)
+        if not history.lives[number - 1].killed:
+            break
+        references.append(history.last.points)
+    return history
 
 
 def finish(subject: Subject, site: Site, lives: list[Life]) -> History:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from harness.errors import HarnessError
 from harness.faults.branches import branches_of
 from harness.faults.invariants import Breach, broken
-from harness.faults.lives import Subject, finish, live, live_and_die
+from harness.faults.lives import Subject, finish, live, live_and_die, live_through
 from harness.faults.probe import Probe
 from harness.faults.site import Site
 from harness.faults.story import story
@@ -49,7 +49,7 @@ class Plan:
         jobs: processes side by side.
         seed: of the sample of pairs at depth 2, where there are too many.
         points: only these, names or globs over names; None for all.
-        then: at depth 2, only the pairs whose second kill is here.
+        then: kill the resumed life here, and the one after that at the next of them, and so on; instead of `depth`.
         limit: the most seconds that one life may take.
         least: the time limit of a life is not set below this many seconds, however fast the smooth run was.
         most_pairs: pairs that are tried at depth 2.
@@ -60,7 +60,7 @@ class Plan:
     jobs: int = 1
     seed: int = 0
     points: tuple[str, ...] | None = None
-    then: str | None = None
+    then: tuple[str, ...] = ()
     limit: float = 60.0
     least: float = 5.0
     most_pairs: int = MOST_PAIRS
@@ -167,13 +167,16 @@ def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = _tell
         progress = _Progress(len(wanted), tell)
         judge = _Judge(subject, smooth, ground, plan)
         crashes = fan_out(wanted, judge.first, jobs=plan.jobs, done=progress.step)
+        if plan.then:
+            chains = [(*first.kills, *plan.then) for first in crashes if plan.then[0] in first.further]
+            if not chains:
+                raise HarnessError(f"no resumed life passes the crash point {plan.then[0]!r}")
+            progress.total += len(chains)
+            found = fan_out(chains, judge.through, jobs=plan.jobs, done=progress.step)
+            return Sweep(points, tuple(crashes), tuple(found), len(chains))
         if plan.depth < 2:
             return Sweep(points, tuple(crashes))
         every = [(first.kills[0], second) for first in crashes if first.held for second in first.further]
-        if plan.then is not None:
-            every = [pair for pair in every if pair[1] == plan.then]
-            if not every:
-                raise HarnessError(f"no resumed life passes the crash point {plan.then!r}")
         chosen = every
         if len(every) > plan.most_pairs:
             picked = sorted(random.Random(plan.seed).sample(range(len(every)), plan.most_pairs))  # noqa: S311
@@ -291,7 +294,15 @@ class _Judge:
         site = Site(self._ground / str(worker))
         history = live_and_die(self._subject, site, [point], [self._smooth.last.points])
         crash = self._judged(history, (point,))
-        return replace(crash, further=history.last.points) if self._plan.depth > 1 else crash
+        deeper = self._plan.depth > 1 or self._plan.then
+        return replace(crash, further=history.last.points) if deeper else crash
+
+    def through(self, worker: int, kills: tuple[str, ...]) -> Crash:
+        """Killed as often as wanted."""
+        if self._is_enough():
+            return Crash(kills, "not_tried")
+        site = Site(self._ground / str(worker))
+        return self._judged(live_through(self._subject, site, kills, self._smooth.last.points), kills)
 
     def second(self, worker: int, pair: tuple[str, str]) -> Crash:
         """Killed, and killed again while resuming.  What the first kill left is lived once, and copied."""
