@@ -343,7 +343,7 @@ def _tools(case: Case, project: Project, probe: Probe | None) -> Toolset | None:
         if isinstance(case.tools, str):
             toolset = load_tools(case.tools, project.root)
         else:
-            toolset = stub_tools(case.tools, None if probe is None else probe.counts)
+            toolset = stub_tools(case.tools, None if probe is None else probe.place)
         return toolset if probe is None else toolset.changed(probe.tool)
     except ToolError as error:
         raise case.error(str(error), ("tools",)) from error.__cause__
