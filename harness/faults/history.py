@@ -12,7 +12,7 @@ from harness.faults.journal import Answered, Asked, Began, Ended, Event, Ran, Re
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harness.faults.forked import Death
+    from harness.forked import Death
 
 __all__ = ["UNKNOWN", "Execution", "History", "Life", "says_unknown"]
 

@@ -162,9 +162,7 @@ def world(history: History, smooth: History) -> Iterator[str]:
     if history.last.death.timed_out or (ended is not None and ended.unreadable):
         return  # other rules say so
     if ended is None:
-        code = history.last.death.code
-        how = f"signal {history.last.death.signal}" if code is None else f"exit code {code}"
-        yield f"life {history.last.number} was not killed, and did not come to its end: {how}"
+        yield f"life {history.last.number} was not killed, and did not come to its end: {history.last.death.words}"
         return
     if ended.error and (plain is None or ended.error != plain.error):
         yield f"life {history.last.number} failed: {ended.error}"
@@ -208,7 +206,7 @@ def liveness(history: History, smooth: History) -> Iterator[str]:
     elif asked:
         yield f"resuming the finished run asked the model again, for turn {asked[0].turn}"
     elif again.ended is None or (again.ended.error and (smooth.last.ended or again.ended).error != again.ended.error):
-        how = again.ended.error if again.ended else f"it ended with exit code {again.death.code}"
+        how = again.ended.error if again.ended else f"it ended with {again.death.words}"
         yield f"resuming the finished run failed: {how}"
     elif history.saved is not None and history.saved[0] != history.saved[1]:
         changed = sorted(name for name, _ in history.saved[0].items() ^ history.saved[1].items())

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError
-from harness.faults.forked import run_forked
 from harness.faults.history import History, Life
 from harness.faults.journal import Ended, read_journal
-from harness.faults.linux import end_all_children
 from harness.faults.probe import Probe
+from harness.forked import run_forked
+from harness.orphans import end_all_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def live(
         probe.arm()
         probe.write(subject.live(probe))
 
-    death = run_forked(work, limit=subject.limit)
+    death = run_forked(work, limit=subject.limit, reaps_all=True)
     events = tuple(event for life, event in read_journal(site.journal, past) if life == number)
     return Life(number, events, death, kill_at, tuple(reference))
 

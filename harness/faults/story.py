@@ -45,8 +45,7 @@ def _steps(life: Life, tools: Mapping[str, str]) -> Iterator[str]:
     if life.death.timed_out:
         yield f"still running after {life.death.seconds:.1f} s, killed from outside"
     elif life.ended is None and not life.killed:
-        ended = f"exit code {life.death.code}" if life.death.signal is None else f"signal {life.death.signal}"
-        yield f"ended by itself: {ended}"
+        yield f"ended by itself: {life.death.words}"
 
 
 def _told(event: Event, tools: Mapping[str, str]) -> str | None:

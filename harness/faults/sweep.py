@@ -202,7 +202,7 @@ def resume_here(subject: Subject, point: str) -> Ended:
         site.clear()
         killed = live(subject, site, (), point, points)
         if not killed.killed:
-            raise HarnessError(f"the run did not die at {point}: it ended with {_end(killed)}")
+            raise HarnessError(f"the run did not die at {point}: it ended with {killed.death.words}")
         past = [(killed.number, event) for event in killed.events]
         return subject.live(Probe(site, 2, past, None, subject.digest))
 
@@ -240,16 +240,12 @@ def _smooth(subject: Subject, plan: Plan, ground: Path) -> History:
     ended = life.ended
     if ended is None:
         raise HarnessError(
-            f"the run ended by itself ({_end(life)}), and nobody had killed it\n{life.death.output[-2000:]}"
+            f"the run ended by itself ({life.death.words}), and nobody had killed it\n{life.death.output[-2000:]}"
         )
     wrong = ended.error or next(iter(ended.problems), None)
     if wrong is not None:
         raise HarnessError(f"the run is not right even when nobody kills it: {wrong}")
     return smooth
-
-
-def _end(life: Life) -> str:
-    return f"signal {life.death.signal}" if life.death.code is None else f"exit code {life.death.code}"
 
 
 def _chosen(wanted: Sequence[str], points: Sequence[str]) -> list[str]:
@@ -333,7 +329,9 @@ class _Judge:
         missed = next((life for life in history.lives[: len(kills)] if not life.killed), None)
         if missed is not None:
             outcome = "liveness" if missed.death.timed_out else "not_reached"
-            how = "was still running at its time limit" if missed.death.timed_out else f"ended with {_end(missed)}"
+            how = (
+                "was still running at its time limit" if missed.death.timed_out else f"ended with {missed.death.words}"
+            )
             breaches = [Breach(outcome, f"life {missed.number} did not die at {missed.kill_at}: it {how}")]
         elif breaches:
             outcome = breaches[0].invariant

@@ -1,4 +1,4 @@
-"""One life of a loop: a child forked from a warm parent, bounded in time and output, and never let back in.
+"""Work in a child that is forked from a warm parent: bounded in time and output, and never let back in.
 
 Starting an interpreter and importing the SDK takes 1 to 3 s; a fork of a process that has done so takes milliseconds.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import json
 import os
 import select
 import signal
@@ -15,17 +16,18 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
-from harness.faults.linux import die_with_parent
+from harness.orphans import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-__all__ = ["Death", "fork", "run_forked"]
+__all__ = ["Death", "Ending", "ask_forked", "fork", "run_forked"]
 
 _MOST_OUTPUT: Final = 100_000
-"""Bytes of a life's output that are kept; a loop that floods its output is read on, and forgotten."""
+"""Bytes of a child's output that are kept; one that floods its output is read on, and forgotten."""
 
 _FAULT: Final = 70
 """Exit code of a child in which the harness itself failed (EX_SOFTWARE)."""
@@ -33,7 +35,7 @@ _FAULT: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """How a life ended.
+    """How a child ended.
 
     Args:
         code: its exit code, or None when a signal ended it.
@@ -49,27 +51,70 @@ class Death:
     output: str
     seconds: float
 
+    @property
+    def words(self) -> str:
+        """The exit code, or the signal by its name."""
+        if self.signal is None:
+            return f"exit code {self.code}"
+        try:
+            return signal.Signals(self.signal).name
+        except ValueError:  # real-time signals have no name
+            return f"signal {self.signal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How work that was asked for a value ended: with a JSON value, or without one and why."""
+
+    kind: Literal["answered", "died", "hung"]
+    value: Any = None
+    why: str = ""
+
 
 def fork() -> int:
     """`os.fork`; from 3.12 on it warns when there are threads, which in a test session there may be.
 
     They are not needed in the child, and those that the harness knows of (xdist's, the model server's) hold no lock
-    that the child takes.
+    that the child takes.  A lock that another one held would make the child hang, which is what its limit is for.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
-def run_forked(work: Callable[[], None], *, limit: float) -> Death:
+def ask_forked(work: Callable[[], Any], answer: Path, *, limit: float) -> Ending:
+    """Do `work` in a forked child, and return what it returned.  What it leaves in its process group is ended with it.
+
+    Args:
+        work: returns a JSON value.
+        answer: a file, not existing yet, through which the value travels.  A pipe would stay open as long as any
+            process that the work has started.
+        limit: seconds.
+    """
+    death = run_forked(lambda: _put(answer, json.dumps(work())), limit=limit, ends_group=True)
+    if death.timed_out:
+        return Ending("hung", why=f"no answer within {limit:g} s")
+    try:
+        return Ending("answered", json.loads(answer.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return Ending("died", why=f"ended its process with {death.words}")
+
+
+def _put(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+
+
+def run_forked(work: Callable[[], None], *, limit: float, ends_group: bool = False, reaps_all: bool = False) -> Death:
     """Do `work` in a forked child and wait for its end.
 
-    Whatever happens in the child, it leaves by `os._exit`.  What it leaves running is not ended here: a process that a
-    tool has started outlives a real kill as well.
+    Whatever happens in the child, it leaves by `os._exit`.  It has a session of its own, and no input.
 
     Args:
         work: what the child does.
         limit: seconds; then the child and its group are killed.
+        ends_group: kill what the child leaves in its group.  Without that it goes on, as it would after a real kill.
+        reaps_all: take leave of every child of this process that ends meanwhile, such as the orphans that a reaper
+            inherits: to those who ask for them, a zombie is still alive.  Only where nobody else waits for children.
     """
     parent = os.getpid()
     reading, writing = os.pipe()
@@ -93,9 +138,17 @@ def run_forked(work: Callable[[], None], *, limit: float) -> Death:
     os.close(writing)
     output = bytearray()
     try:
-        status, timed_out = _wait(child, reading, began + limit, output)
+        status, timed_out = _wait(child, reading, began + limit, output, reaps_all=reaps_all)
+    except BaseException:
+        _kill(child)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, 0)
+        raise
     finally:
         os.close(reading)
+        if ends_group:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child, signal.SIGKILL)
     signaled = os.WIFSIGNALED(status)
     code = None if signaled else os.WEXITSTATUS(status)
     ended_by = os.WTERMSIG(status) if signaled else None
@@ -103,8 +156,8 @@ def run_forked(work: Callable[[], None], *, limit: float) -> Death:
 
 
 def _settle_in(output: int, parent: int) -> None:
-    """Cut the child loose from what belongs to its parent: group, streams, timers, handlers of signals."""
-    os.setpgid(0, 0)
+    """Cut the child loose from what belongs to its parent: session, streams, timers, handlers of signals."""
+    os.setsid()
     die_with_parent(signal.SIGKILL, parent)
     signal.setitimer(signal.ITIMER_REAL, 0)
     faulthandler.cancel_dump_traceback_later()
@@ -126,7 +179,7 @@ def _stream(descriptor: int) -> TextIO:
     return open(descriptor, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
-def _wait(child: int, reading: int, until: float, output: bytearray) -> tuple[int, bool]:
+def _wait(child: int, reading: int, until: float, output: bytearray, *, reaps_all: bool) -> tuple[int, bool]:
     """Read what comes until the child has ended; its status, and whether it had to be killed."""
     os.set_blocking(reading, False)
     handle = _handle_of(child)
@@ -140,19 +193,22 @@ def _wait(child: int, reading: int, until: float, output: bytearray) -> tuple[in
             ready = dict(poll.poll(50 if handle is not None else 2))
             if reading in ready and not _read(reading, output):
                 poll.unregister(reading)
-            # Also takes leave of orphans that came to us: to those who ask for them, a zombie is still alive.
-            for pid, status in _ended():
+            for pid, status in _ended(-1 if reaps_all else child):
                 if pid == child:
                     _read(reading, output)
                     return status, timed_out
             if not timed_out and time.monotonic() > until:
                 timed_out = True
-                for kill in (os.killpg, os.kill):
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        kill(child, signal.SIGKILL)
+                _kill(child)
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def _kill(child: int) -> None:
+    for kill in (os.killpg, os.kill):  # the group is not there when the child has not come to make it
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(child, signal.SIGKILL)
 
 
 def _handle_of(pid: int) -> int | None:
@@ -174,7 +230,11 @@ def _read(reading: int, output: bytearray) -> bool:
     return bool(chunk)
 
 
-def _ended() -> list[tuple[int, int]]:
+def _ended(which: int) -> list[tuple[int, int]]:
+    """Pid and status of each child that has ended: of one, or of any (-1)."""
+    if which > 0:
+        one = os.waitpid(which, os.WNOHANG)
+        return [one] if one != (0, 0) else []
     found = []
     with contextlib.suppress(ChildProcessError):
         while (one := os.waitpid(-1, os.WNOHANG)) != (0, 0):
