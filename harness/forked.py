@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import json
+import math
 import os
 import select
 import signal
@@ -43,6 +44,8 @@ class Death:
         timed_out: it did not end within its limit and was killed from outside.
         output: what it wrote to stdout and stderr, the first part of it.
         seconds: how long it lived.
+        began: when, on the monotonic clock, which all processes share.
+        struck: it was killed from outside at the moment that was wanted.
     """
 
     code: int | None
@@ -50,6 +53,8 @@ class Death:
     timed_out: bool
     output: str
     seconds: float
+    began: float = 0.0
+    struck: bool = False
 
     @property
     def words(self) -> str:
@@ -104,7 +109,14 @@ def _put(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def run_forked(work: Callable[[], None], *, limit: float, ends_group: bool = False, reaps_all: bool = False) -> Death:
+def run_forked(
+    work: Callable[[], None],
+    *,
+    limit: float,
+    kill_after: float | None = None,
+    ends_group: bool = False,
+    reaps_all: bool = False,
+) -> Death:
     """Do `work` in a forked child and wait for its end.
 
     Whatever happens in the child, it leaves by `os._exit`.  It has a session of its own, and no input.
@@ -112,6 +124,7 @@ def run_forked(work: Callable[[], None], *, limit: float, ends_group: bool = Fal
     Args:
         work: what the child does.
         limit: seconds; then the child and its group are killed.
+        kill_after: seconds after which the child is killed, and it alone, wherever it is then; None for never.
         ends_group: kill what the child leaves in its group.  Without that it goes on, as it would after a real kill.
         reaps_all: take leave of every child of this process that ends meanwhile, such as the orphans that a reaper
             inherits: to those who ask for them, a zombie is still alive.  Only where nobody else waits for children.
@@ -138,7 +151,8 @@ def run_forked(work: Callable[[], None], *, limit: float, ends_group: bool = Fal
     os.close(writing)
     output = bytearray()
     try:
-        status, timed_out = _wait(child, reading, began + limit, output, reaps_all=reaps_all)
+        strike = math.inf if kill_after is None else began + kill_after
+        status, timed_out, struck = _wait(child, reading, began + limit, strike, output, reaps_all=reaps_all)
     except BaseException:
         _kill(child)
         with contextlib.suppress(ChildProcessError):
@@ -152,7 +166,8 @@ def run_forked(work: Callable[[], None], *, limit: float, ends_group: bool = Fal
     signaled = os.WIFSIGNALED(status)
     code = None if signaled else os.WEXITSTATUS(status)
     ended_by = os.WTERMSIG(status) if signaled else None
-    return Death(code, ended_by, timed_out, output.decode(errors="replace"), time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return Death(code, ended_by, timed_out, output.decode(errors="replace"), seconds, began, struck and signaled)
 
 
 def _settle_in(output: int, parent: int) -> None:
@@ -179,24 +194,33 @@ def _stream(descriptor: int) -> TextIO:
     return open(descriptor, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
-def _wait(child: int, reading: int, until: float, output: bytearray, *, reaps_all: bool) -> tuple[int, bool]:
-    """Read what comes until the child has ended; its status, and whether it had to be killed."""
+def _wait(
+    child: int, reading: int, until: float, strike: float, output: bytearray, *, reaps_all: bool
+) -> tuple[int, bool, bool]:
+    """Read what comes until the child has ended; its status, whether it had to be killed, and whether it was struck."""
     os.set_blocking(reading, False)
     handle = _handle_of(child)
     poll = select.poll()
     poll.register(reading, select.POLLIN)
     if handle is not None:
         poll.register(handle, select.POLLIN)
-    timed_out = False
+    timed_out = struck = False
+    most = 50 if handle is not None else 2
     try:
         while True:
-            ready = dict(poll.poll(50 if handle is not None else 2))
+            ahead = math.inf if struck else strike - time.monotonic()
+            ready = dict(poll.poll(max(0, min(most, ahead * 1000 - 1))))
+            if not struck and strike - time.monotonic() < 0.001:  # poll knows no shorter time
+                time.sleep(max(0.0, strike - time.monotonic()))
+                struck = True
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
             if reading in ready and not _read(reading, output):
                 poll.unregister(reading)
             for pid, status in _ended(-1 if reaps_all else child):
                 if pid == child:
                     _read(reading, output)
-                    return status, timed_out
+                    return status, timed_out, struck
             if not timed_out and time.monotonic() > until:
                 timed_out = True
                 _kill(child)

@@ -35,8 +35,10 @@ __all__ = ["command"]
               help="2 also kills every resumed life, at each of its points.")  # fmt: skip
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=None, metavar="N",
               help="Processes side by side (default: one a core).")  # fmt: skip
+@click.option("--random", "random_kills", type=click.IntRange(min=1), metavar="N",
+              help="Kill N runs from outside, at random moments: in the middle of a tool, or of a write.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True,
-              help="Of the sample that is drawn at depth 2 when there are too many pairs.")  # fmt: skip
+              help="Of the moments, and of the sample of pairs where there are too many.")  # fmt: skip
 @click.option("--pairs", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N",
               help="Pairs of kills that are tried at depth 2.")  # fmt: skip
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop a sweep at the first broken invariant.")
@@ -50,6 +52,7 @@ def command(
     here: bool,
     depth: int,
     jobs: int | None,
+    random_kills: int | None,
     seed: int,
     pairs: int,
     exitfirst: bool,
@@ -70,6 +73,7 @@ def command(
       harness crash notes/weekly_summary --point turn2.call1.send_email.after
       harness crash notes/weekly_summary --depth 2 -j 4
       harness crash notes/weekly_summary --point turn2.call1.send_email.after --here
+      harness crash notes/weekly_summary --random 100 --seed 7
     """
     from harness.faults.sweep import Plan
     from harness.project import Project
@@ -83,7 +87,10 @@ def command(
         then=then,
         most_pairs=pairs,
         exitfirst=exitfirst,
+        random=random_kills or 0,
     )
+    if random_kills and (points or then or here or list_only or update_golden or depth > 1):
+        raise HarnessError("--random chooses where to kill; it goes with --seed, --jobs and --exitfirst only")
     chosen, broken = _load(cases, project)
     if here:
         if len(chosen) != 1 or len(points) != 1:
@@ -91,7 +98,7 @@ def command(
         sys.exit(_resume_here(chosen[0], project, points[0]))
     if list_only:
         sys.exit(_list(chosen, project, broken))
-    sys.exit(_sweep(chosen, project, plan, broken, update=update_golden, whole=not (cases or points)))
+    sys.exit(_sweep(chosen, project, plan, broken, update=update_golden, whole=not (cases or points or random_kills)))
 
 
 def _load(wanted: tuple[str, ...], project: Project) -> tuple[list[Case], int]:

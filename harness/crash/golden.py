@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from harness.faults.sweep import Crash
+    from harness.faults.crashes import Crash
 
 __all__ = ["SCHEMA", "Row", "dump_rows", "golden_path", "load_rows", "row_of"]
 

@@ -52,12 +52,13 @@ def executed_twice(history: History, smooth: History) -> Iterator[str]:
     """
     yield from _repeated_by_the_model(history, smooth)
     for call, executions in history.executions.items():
-        runs = history.runs(call)
+        runs = history.attempts(call)
         began = executions[0].began
         if len(runs) < 2 or began.effect == "read_only":
             continue
         if began.effect == "irreversible":
-            yield f"{_name(began)} ran {len(runs)} times, {_where(runs)}: it cannot be taken back"
+            ran = "ran" if all(one.ran for one in runs) else "was begun"
+            yield f"{_name(began)} {ran} {len(runs)} times, {_where(runs)}: it cannot be taken back"
             continue
         keys = list(dict.fromkeys(one.began.key for one in runs))
         if len(keys) > 1:
@@ -95,7 +96,7 @@ def made_up(history: History, smooth: History) -> Iterator[str]:
         for life, result in sent:
             ran = [one for one in history.runs(call) if one.life <= life]
             name = _call_name(history, call)
-            if not result["is_error"] and not ran and smooth.runs(call):
+            if not result["is_error"] and not history.attempts(call) and smooth.runs(call):
                 yield f"{name} never ran, and life {life} gave the model a result of it"
                 break
             if result["is_error"] and ran and not says_unknown(result) and _denies(result, smooth, call):
@@ -276,9 +277,12 @@ def _undecidable(life: Life, call: str, history: History) -> bool:
     which the first save after it has (its completion).  Where nothing is saved between the calls of a response, that is
     the whole of them.
     """
-    if life.kill_at not in life.reference:
+    last = life.kill_at if life.kill_after is None else (life.points or ("",))[-1]
+    if last not in life.reference:
         return False
-    killed = life.reference.index(life.kill_at)
+    killed = latest = life.reference.index(last)
+    if life.kill_after is not None and ".before" in last:
+        latest += 1  # what it was about to do may have been done, or not
     execution = _planned(history, call)
     if execution is None:
         return False
@@ -292,7 +296,7 @@ def _undecidable(life: Life, call: str, history: History) -> bool:
     end = next(
         (at for at in range(after, len(life.reference)) if _makes_durable(life.reference[at])), len(life.reference)
     )
-    return begin <= killed < end
+    return begin <= latest and killed < end
 
 
 def _planned(history: History, call: str) -> tuple[int, int, str] | None:

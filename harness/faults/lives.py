@@ -44,6 +44,7 @@ def live(
     lives: Sequence[Life] = (),
     kill_at: str | None = None,
     reference: Sequence[str] = (),
+    kill_after: float | None = None,
 ) -> Life:
     """One more life, on what earlier ones left at a site.
 
@@ -53,6 +54,7 @@ def live(
         lives: those before.
         kill_at: the point to die at, or None.
         reference: the points that it passes when it is not killed.
+        kill_after: the time after which it is killed from outside, in seconds, or None.
     """
     number = len(lives) + 1
     past = [(life.number, event) for life in lives for event in life.events]
@@ -64,9 +66,9 @@ def live(
         probe.arm()
         probe.write(subject.live(probe))
 
-    death = run_forked(work, limit=subject.limit, reaps_all=True)
+    death = run_forked(work, limit=subject.limit, kill_after=kill_after, reaps_all=True)
     events = tuple(event for life, event in read_journal(site.journal, past) if life == number)
-    return Life(number, events, death, kill_at, tuple(reference))
+    return Life(number, events, death, kill_at, tuple(reference), kill_after)
 
 
 def live_and_die(

@@ -10,6 +10,7 @@ import inspect
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -102,7 +103,7 @@ class Probe:
             self._seen[name] += 1
             point = name if self._seen[name] == 1 else f"{name}#{self._seen[name]}"
             kill = point == self._kill_at
-            self._journal.write(Reached(point, kill))
+            self._journal.write(Reached(point, kill, time.monotonic()))
             while kill:  # holding the lock, so that no other thread of this process gets a word in any more
                 os.kill(os.getpid(), signal.SIGKILL)
 
