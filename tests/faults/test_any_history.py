@@ -33,7 +33,7 @@ from harness.project import Project
 
 PLANTED = Path(__file__).with_name("planted_loop.py").read_text()
 
-NAMES = {"read_only": "look", "idempotent": "put", "irreversible": "mail"}
+NAMES = {"irreversible": "mail", "idempotent": "put", "read_only": "look"}  # what is most at stake is simplest
 
 RETURNS = {"returns": "ok"}
 ANSWERS = (RETURNS, {"raises": "no"}, {"sequence": [{"raises": "not yet"}, {"returns": "one"}, {"returns": "two"}]})
@@ -79,7 +79,7 @@ class AnyHistory(RuleBasedStateMachine):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @precondition(lambda self: not self.kills and len(self.stubs) < 3)
-    @rule(target=tools, data=st.data(), effect=st.sampled_from(sorted(NAMES, reverse=True)))
+    @rule(target=tools, data=st.data(), effect=st.sampled_from(list(NAMES)))
     def declare(self, data: st.DataObject, effect: str) -> str:
         """One more tool: what it does to the world, and what it answers."""
         name = NAMES[effect]
@@ -198,13 +198,10 @@ def test_the_durable_loop_keeps_every_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bug", "invariant", "effect"),
-    [
-        ("run every pending call again", "executed_twice", "irreversible"),
-        ("reset turns on resume", "counters", "read_only"),
-    ],
+    ("bug", "invariant"),
+    [("run every pending call again", "executed_twice"), ("reset turns on resume", "counters")],
 )
-def test_a_wrong_loop_is_shrunk_to_a_case(tmp_path: Path, bug: str, invariant: str, effect: str) -> None:
+def test_a_wrong_loop_is_shrunk_to_a_case(tmp_path: Path, bug: str, invariant: str) -> None:
     """A planted bug is found, and shrunk to the smallest case that has it: one turn, one kill, and no call too many.
     The case that is printed has it as well.
     """
@@ -214,7 +211,7 @@ def test_a_wrong_loop_is_shrunk_to_a_case(tmp_path: Path, bug: str, invariant: s
     case = yaml.safe_load(text)
     step, done = case["model"]["script"]
     assert (len(step["call"]), done) == (1, {"say": "Done."})
-    assert [stub["effect"] for stub in case["tools"].values()] == [effect]
+    assert [stub["effect"] for stub in case["tools"].values()] == ["irreversible"]
     (point,) = case["faults"]["crash"]
     assert again.splitlines()[0] == f"and see it again: harness crash found --point {point}"
 
