@@ -5,8 +5,10 @@ again.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from harness.agent.tools import as_toolset
 from harness.errors import LoopError, StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from harness.agent.state import Json, OwnProcess
@@ -84,10 +86,9 @@ def prepared(options: Options, *, asynchronous: bool) -> Iterator[Work]:
         ToolError: A tool's contract is wrong.
         StateError: The state cannot be read, or belongs to another task.
     """
+    _check(options)
     plan = _plan(options)
     client = without_own_retries(_client(options.client, asynchronous=asynchronous), asynchronous=asynchronous)
-    if options.store is not None and options.state_dir is not None:
-        raise LoopError("give state_dir or store, not both")
     store = options.store or open_store(options.state_dir, ledger=options.ledger)
     where = "memory only" if options.state_dir is None else repr(str(options.state_dir))
     tell = options.on_progress or _tell_nobody
@@ -109,15 +110,53 @@ def _tell_nobody(progress: Progress) -> None:
     """Nobody watches."""
 
 
-def _plan(options: Options) -> Plan:
-    toolset = as_toolset(options.toolset)
+def _check(options: Options) -> None:
+    """Refuse arguments of the wrong kind here, by name, and not where they are used first."""
     for name in ("max_turns", "max_attempts", "concurrency", "max_tokens"):
         value = getattr(options, name)
         if type(value) is not int or value < 1:
             raise LoopError(f"{name} is {value!r}; give a whole number of at least 1")
     for name in ("grace", "patience"):
-        if not getattr(options, name) >= 0:
-            raise LoopError(f"{name} is {getattr(options, name)!r}; give seconds, at least 0")
+        value = getattr(options, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise LoopError(f"{name} is {value!r}; give seconds, at least 0")
+    for name in ("detector", "on_progress"):
+        value = getattr(options, name)
+        if value is not None and not callable(value):
+            raise LoopError(f"{name} is {value!r}, which cannot be called")
+    if not isinstance(options.model, str) or not options.model.strip():
+        raise LoopError(f"model is {options.model!r}; give the name of a model")
+    if options.system is not None and not isinstance(options.system, str | list):
+        raise LoopError(f"system is {options.system!r}; give text, or a list of text blocks")
+    if isinstance(options.toolset, str) or not isinstance(options.toolset, Iterable):
+        raise LoopError(f"toolset is {options.toolset!r}; give a list of tools")
+    tools = options.server_tools
+    if not isinstance(tools, Sequence) or not all(isinstance(tool, Mapping) for tool in tools):
+        raise LoopError(f"server_tools is {tools!r}; give a list of definitions")
+    extra = options.extra
+    if extra is not None and not (isinstance(extra, Mapping) and all(isinstance(name, str) for name in extra)):
+        raise LoopError(f"extra is {extra!r}; give parameters of the request by name")
+    if options.store is not None and options.state_dir is not None:
+        raise LoopError("give state_dir or store, not both")
+    if options.store is not None and not isinstance(options.store, Store):
+        raise LoopError(f"store is {options.store!r}, which has not what a store needs: load, create, commit, close")
+    _check_directory(options.state_dir)
+
+
+def _check_directory(state_dir: Any) -> None:
+    if state_dir is None:
+        return
+    try:
+        name = os.fspath(state_dir)
+        if isinstance(name, str) and name and "\0" not in name and os.fsencode(name):
+            return
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise LoopError(f"state_dir is {state_dir!r}; give the path of a directory")
+
+
+def _plan(options: Options) -> Plan:
+    toolset = as_toolset(options.toolset)
     extra = dict(options.extra or {})
     taken = sorted({"max_tokens", "messages", "model", "stream", "system", "tools"} & extra.keys())
     if taken:
@@ -141,6 +180,8 @@ def _plan(options: Options) -> Plan:
 
 
 def _prompts(prompt: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(prompt, str | Sequence):
+        raise LoopError(f"prompt is {prompt!r}; give text, or a list of what the user has said so far")
     prompts = (prompt,) if isinstance(prompt, str) else tuple(prompt)
     if not prompts:
         raise LoopError("prompt is empty; say what there is to do")

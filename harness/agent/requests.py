@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.agent.results import ToolResult
 from harness.agent.state import Answered, Call, Json, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.agent.contract import Tool
 
 __all__ = ["NO_REPORT", "STOPPED_STUCK", "answered", "next_request", "not_executed", "status_of", "text_of", "unfit"]
@@ -46,6 +45,11 @@ _STATUS: Final = {
 # PROTOCOL.md, "tool id charset".  An id that breaks it is refused with the response, and never rewritten: one side of a
 # conversation that was sanitised alone cost 926 mismatches in one release of another agent (Roo-Code PR#10015).
 _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
+
+_WINDOW: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+
+_MOST_TOKENS: Final = 2**53
+"""What every reader of JSON still counts exactly; SQLite takes a little more."""
 
 
 def next_request(state: State, fixed: Mapping[str, Any], *, tools_off: bool) -> Json:
@@ -80,8 +84,14 @@ def unfit(message: Json, state: State) -> str | None:
     content = message.get("content")
     if message.get("role") != "assistant" or not isinstance(content, list):
         return "the response is no assistant message"
-    if message.get("stop_reason") is None:
+    stop_reason = message.get("stop_reason")
+    if stop_reason is None:
         return "the response ended without a stop_reason"
+    if not isinstance(stop_reason, str):
+        return f"the response has the stop_reason {stop_reason!r}, which is no word"
+    miscounted = _miscounted(message.get("usage"))
+    if miscounted:
+        return miscounted
     seen = set(state.calls)
     for block in content:
         if not isinstance(block, dict) or not isinstance(block.get("type"), str):
@@ -97,9 +107,25 @@ def unfit(message: Json, state: State) -> str | None:
             return f"the call {tool_use_id!r} has no name or no input"
         seen.add(tool_use_id)
     try:
-        json.dumps(content, ensure_ascii=False).encode()
+        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
         return "the response holds half of a character (a lone surrogate), which the API would not take back"
+    except RecursionError:
+        return "the response is nested too deeply to be saved"
+    except (TypeError, ValueError) as error:
+        return f"the response holds what JSON cannot: {error}"
+    return None
+
+
+def _miscounted(usage: Any) -> str | None:
+    if usage is None:
+        return None
+    if not isinstance(usage, Mapping):
+        return f"the response has the usage {usage!r}, which is no mapping"
+    for part in _WINDOW:
+        count = usage.get(part)
+        if count is not None and (type(count) is not int or not 0 <= count < _MOST_TOKENS):
+            return f"the response has a usage whose {part} are no count"
     return None
 
 
@@ -154,5 +180,4 @@ def text_of(content: list[Json]) -> str:
 
 def _window(usage: Mapping[str, Any]) -> int:
     """Tokens in the window after this response: what was read, cached or not, and what was written."""
-    parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    return sum(int(usage.get(part) or 0) for part in parts)
+    return sum(int(usage.get(part) or 0) for part in _WINDOW)

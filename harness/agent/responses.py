@@ -38,9 +38,11 @@ def without_own_retries(client: Any, *, asynchronous: bool) -> Any:
     """The client with the SDK's retries off: ours are counted and durable, theirs are neither.
 
     Raises:
-        LoopError: A blocking client was given to `arun`, or an asynchronous one to `run`.
+        LoopError: A blocking client was given to `arun`, or an asynchronous one to `run`, or no client at all.
     """
     bare = client.with_options(max_retries=0) if callable(getattr(client, "with_options", None)) else client
+    if not callable(getattr(getattr(bare, "messages", None), "create", None)):
+        raise LoopError(f"client is {client!r}, which has no `messages.create`; give an Anthropic client")
     # The SDK's methods are wrapped in functions that are no coroutine functions themselves.
     if inspect.iscoroutinefunction(inspect.unwrap(bare.messages.create)) != asynchronous:
         wanted, other = ("an AsyncAnthropic", "run") if asynchronous else ("an Anthropic", "arun")
@@ -69,7 +71,7 @@ def ask(client: Any, request: Json, *, stream: bool, on_text: Callable[[str], No
     try:
         if not stream:
             return _whole(_endpoint(client, request)(**request))
-        events = _endpoint(client, request)(**request, stream=True)
+        events = _stream(_endpoint(client, request)(**request, stream=True))
         try:
             for event in events:
                 _feed(reader, event, listener)
@@ -86,7 +88,7 @@ async def ask_async(client: Any, request: Json, *, stream: bool, on_text: Callab
     try:
         if not stream:
             return _whole(await _endpoint(client, request)(**request))
-        events = await _endpoint(client, request)(**request, stream=True)
+        events = _stream(await _endpoint(client, request)(**request, stream=True))
         try:
             async for event in events:
                 _feed(reader, event, listener)
@@ -116,12 +118,20 @@ def _endpoint(client: Any, request: Json) -> Any:
     return client.beta.messages.create if "betas" in request else client.messages.create
 
 
+def _stream(events: Any) -> Any:
+    if not callable(getattr(events, "close", None)):
+        raise LoopError(f"the client answered with {type(events).__name__} and no stream; run it with stream=False")
+    return events
+
+
 def _plain(model: Any) -> Json:
     """What the API sent, from what the SDK made of it.
 
     `to_dict` and never `model_dump`, which adds fields that were not there; without the warnings that pydantic has for
     every type of block that this SDK does not know.
     """
+    if not callable(getattr(model, "to_dict", None)):
+        raise LoopError(f"the client answered with an object of type {type(model).__name__}, and not as the SDK does")
     plain: Json = model.to_dict(mode="json", warnings=False)
     return plain
 
@@ -136,7 +146,12 @@ def _feed(reader: MessageReader, event_model: Any, on_text: Callable[[str], None
 
 
 def _whole(model: Any) -> Whole | Lost:
-    message = _plain(model)
+    try:
+        message: Any = _plain(model)
+    except (ValueError, RecursionError) as error:  # nested more deeply than pydantic goes (255), for example
+        return Lost(f"the response could not be read ({error})", again=True)
+    if not isinstance(message, dict):
+        return Lost("the response is no JSON object", again=True)
     if message.get("stop_reason") is None:
         return Lost("the response has no stop_reason: it was cut off", again=True)
     return Whole(message)
@@ -168,6 +183,8 @@ def _lost_by(error: Exception, *, reading: bool, ours: bool) -> Lost:
     root = type(error).__module__.partition(".")[0]
     if root in _TRANSPORTS or isinstance(error, OSError | EOFError | json.JSONDecodeError):
         return Lost(f"{type(error).__name__}: {error}", again=True)
+    if isinstance(error, RecursionError):
+        return Lost("the response is nested too deeply to be read", again=True)
     if reading and isinstance(error, ValueError | AssertionError):
         return Lost(f"the stream could not be read ({type(error).__name__}: {error})", again=True)
     raise error

@@ -9,7 +9,9 @@ three times what it leaves there (`benchmarks/store.py`).
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import zlib
 from typing import TYPE_CHECKING, Final
 
 from harness.agent.disk import cannot
@@ -18,7 +20,16 @@ from harness.errors import StateError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["APPLICATION_ID", "FORMAT_VERSION", "TABLES", "check_header", "connect", "trouble"]
+__all__ = [
+    "APPLICATION_ID",
+    "CALL_COLUMNS",
+    "FORMAT_VERSION",
+    "TABLES",
+    "check_header",
+    "connect",
+    "row_crc",
+    "trouble",
+]
 
 FORMAT_VERSION: Final = 2
 """Of the state as such; version 1 was a JSON file only."""
@@ -68,6 +79,7 @@ CREATE TABLE call (
     settled_at  REAL,
     is_error    INTEGER,
     result      TEXT,              -- JSON: a string or a list of content blocks
+    crc32       INTEGER NOT NULL,  -- of the other columns
     CHECK ((state IN ('done', 'failed', 'unknown')) = (result IS NOT NULL))
 );
 
@@ -75,7 +87,8 @@ CREATE TABLE process (
     seq         INTEGER PRIMARY KEY,
     tool_use_id TEXT NOT NULL,
     pid         INTEGER NOT NULL,
-    began       TEXT NOT NULL
+    began       TEXT NOT NULL,
+    crc32       INTEGER NOT NULL   -- of the other columns
 );
 
 CREATE TABLE attempt (
@@ -84,6 +97,31 @@ CREATE TABLE attempt (
     event       TEXT NOT NULL CHECK (event IN ('asked', 'gave_up'))
 );
 """
+
+
+CALL_COLUMNS: Final = (
+    "tool_use_id",
+    "turn",
+    "position",
+    "tool",
+    "effect",
+    "state",
+    "starts",
+    "started_at",
+    "settled_at",
+    "is_error",
+    "result",
+)
+"""The columns of a call that its checksum covers, in the order in which it does."""
+
+
+def row_crc(*values: object) -> int:
+    """The checksum of a row of the ledger.
+
+    SQLite's own check finds what is wrong with pages, and not one bit of a value: "started" could become another state,
+    and a mail be sent again.
+    """
+    return zlib.crc32(json.dumps(values, ensure_ascii=False).encode())
 
 
 def check_header(path: Path) -> None:
@@ -130,6 +168,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
     )
     try:
+        database.create_function("row_crc", -1, row_crc, deterministic=True)
         if not read_only:
             _configure(database, path)
     except BaseException:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness.agent.results import ToolResult
+from harness.agent.sqlite_format import CALL_COLUMNS, row_crc
 from harness.agent.state import Answered, Call, OwnProcess, Prompted, Returned, State
 from harness.errors import StateError
 from harness.wire import to_json
@@ -89,26 +90,17 @@ def _apply_row(state: State, kind: str, content: Any, rest: tuple[Any, ...], cal
 
 def _read_calls(database: sqlite3.Connection) -> dict[int, list[Call]]:
     processes: dict[str, list[OwnProcess]] = {}
-    for tool_use_id, pid, began in database.execute("SELECT tool_use_id, pid, began FROM process ORDER BY seq"):
+    for *row, crc in database.execute("SELECT tool_use_id, pid, began, crc32 FROM process ORDER BY seq"):
+        tool_use_id, pid, began = row
+        if row_crc(*row) != crc:
+            raise ValueError(f"the process of the call {tool_use_id!r} was changed")
         processes.setdefault(tool_use_id, []).append(OwnProcess(pid, began))
     calls: dict[int, list[Call]] = {}
-    query = (
-        "SELECT tool_use_id, turn, position, tool, effect, state, starts, started_at, settled_at, is_error, result "
-        "FROM call ORDER BY turn, position"
-    )
-    for (
-        tool_use_id,
-        turn,
-        position,
-        tool,
-        effect,
-        state,
-        starts,
-        started,
-        settled,
-        is_error,
-        result,
-    ) in database.execute(query):
+    query = f"SELECT {', '.join(CALL_COLUMNS)}, crc32 FROM call ORDER BY turn, position"  # noqa: S608 (names of columns)
+    for *row, crc in database.execute(query):
+        tool_use_id, turn, position, tool, effect, state, starts, started, settled, is_error, result = row
+        if row_crc(*row) != crc:
+            raise ValueError(f"the record of the call {tool_use_id!r} was changed")
         call = Call(
             tool_use_id=tool_use_id,
             turn=turn,

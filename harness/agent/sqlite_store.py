@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.agent.disk import cannot, make_directory, sync_directory
 from harness.agent.lock import LOCK_NAME, StateLock
-from harness.agent.sqlite_format import TABLES, check_header, connect, trouble
+from harness.agent.sqlite_format import CALL_COLUMNS, TABLES, check_header, connect, row_crc, trouble
 from harness.agent.sqlite_rows import count_changes, read_rows, to_text
 from harness.agent.state import (
     SETTLED,
@@ -28,7 +28,7 @@ from harness.agent.state import (
 from harness.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["SqliteStore", "read_sqlite"]
 
@@ -274,23 +274,18 @@ def _write(database: sqlite3.Connection, change: Change) -> None:
         case Answered():
             _add_answer(database, change)
         case Started(tool_use_id, at):
-            _change_call(
-                database,
-                "UPDATE call SET state = 'started', starts = starts + 1, started_at = ? WHERE tool_use_id = ? "
-                "AND state IN ('planned', 'started')",
-                (at, tool_use_id),
-            )
+            changes = {"state": "'started'", "starts": "starts + 1", "started_at": ":at"}
+            _change_call(database, tool_use_id, changes, at=float(at))
         case ProcessBegan(tool_use_id, process):
+            row = (tool_use_id, process.pid, process.began)
             database.execute(
-                "INSERT INTO process (tool_use_id, pid, began) VALUES (?, ?, ?)",
-                (tool_use_id, process.pid, process.began),
+                "INSERT INTO process (tool_use_id, pid, began, crc32) VALUES (?, ?, ?, ?)", (*row, row_crc(*row))
             )
         case Settled(tool_use_id, state, result, at):
+            changes = {"state": ":state", "result": ":result", "is_error": ":is_error", "settled_at": ":at"}
+            text = to_text(result.content)
             _change_call(
-                database,
-                "UPDATE call SET state = ?, result = ?, is_error = ?, settled_at = ? WHERE tool_use_id = ? "
-                "AND state IN ('planned', 'started')",
-                (state, to_text(result.content), result.is_error, at, tool_use_id),
+                database, tool_use_id, changes, state=state, result=text, is_error=int(result.is_error), at=float(at)
             )
         case Returned():
             _add_results(database, change)
@@ -311,11 +306,24 @@ def _add_answer(database: sqlite3.Connection, change: Answered) -> None:
     )
     for call in change.calls:
         result = None if call.result is None else to_text(call.result.content)
-        is_error = None if call.result is None else call.result.is_error
+        is_error = None if call.result is None else int(call.result.is_error)
+        row = (
+            call.tool_use_id,
+            turn,
+            call.position,
+            call.tool,
+            call.effect,
+            call.state,
+            0,
+            None,
+            None,
+            is_error,
+            result,
+        )
+        marks = ", ".join("?" * len(row))
         database.execute(
-            "INSERT INTO call (tool_use_id, turn, position, tool, effect, state, is_error, result) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (call.tool_use_id, turn, call.position, call.tool, call.effect, call.state, is_error, result),
+            f"INSERT INTO call ({', '.join(CALL_COLUMNS)}, crc32) VALUES ({marks}, ?)",  # noqa: S608 (names of columns)
+            (*row, row_crc(*row)),
         )
 
 
@@ -339,10 +347,24 @@ def _add_attempt(database: sqlite3.Connection, event: str) -> None:
     database.execute("INSERT INTO attempt (turn, event) VALUES (?, ?)", (_last_turn(database) + 1, event))
 
 
-def _change_call(database: sqlite3.Connection, statement: str, values: tuple[Any, ...]) -> None:
-    cursor = database.execute(statement, values)
+def _change_call(database: sqlite3.Connection, tool_use_id: str, changes: Mapping[str, str], **values: Any) -> None:
+    """Change a call that is not settled, and its checksum with it: a second statement would write its result twice.
+
+    Args:
+        database: In a transaction.
+        tool_use_id: Which call.
+        changes: By column, the SQL of what it becomes.
+        values: The parameters of that.
+    """
+    becomes = ", ".join(f"{column} = {expression}" for column, expression in changes.items())
+    sealed = ", ".join(changes.get(column, column) for column in CALL_COLUMNS)
+    cursor = database.execute(
+        f"UPDATE call SET {becomes}, crc32 = row_crc({sealed}) "  # noqa: S608 (columns, and expressions from above)
+        "WHERE tool_use_id = :tool_use_id AND state IN ('planned', 'started')",
+        {"tool_use_id": tool_use_id, **values},
+    )
     if cursor.rowcount != 1:
-        raise StateError(f"the call {values[-1]!r} is settled already, or was never planned", kind="conflict")
+        raise StateError(f"the call {tool_use_id!r} is settled already, or was never planned", kind="conflict")
 
 
 def _last_turn(database: sqlite3.Connection) -> int:

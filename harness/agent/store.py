@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from harness.agent.disk import cannot
 from harness.errors import StateError
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryStore", "Store", "open_store"]
 
 
+@runtime_checkable
 class Store(Protocol):
     """Durable memory of one run.
 
@@ -67,7 +69,11 @@ def open_store(state_dir: str | Path | None, *, ledger: bool) -> Store:
         return MemoryStore()
     directory = Path(state_dir)
     wanted, other = (SqliteStore, JsonStore) if ledger else (JsonStore, SqliteStore)
-    if (directory / other.FILE_NAME).exists():
+    try:
+        is_other = (directory / other.FILE_NAME).exists()
+    except OSError as error:  # a name that is too long, for example
+        raise cannot("read", directory, error) from error
+    if is_other:
         raise StateError(
             f"{str(directory)!r} holds {other.FILE_NAME!r}, kept by {other.__name__}; pass ledger={not ledger} to go "
             "on with it, or another state_dir to begin anew",

@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from harness.agent.results import error_result, result_of
-from harness.audit.apart import run_apart
 from harness.audit.scratch import Change, changes, snapshot
 from harness.case.workspace import fresh_directory
 from harness.errors import ToolInputError
+from harness.forked import ask_forked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def call_apart(
     with fresh_directory("audit") as directory:
         workspace = directory / "workspace"
         shutil.copytree(template, workspace, symlinks=True)
-        ending = run_apart(partial(_work, target, sent, workspace), directory / "answer.json", limit=limit)
+        ending = ask_forked(partial(_work, target, sent, workspace), directory / "answer.json", limit=limit)
         changed = changes(before, snapshot(workspace))
     if ending.kind != "answered":
         return Answer(ending.kind, ending.why, changed)

@@ -12,9 +12,9 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from harness.audit.apart import run_apart
 from harness.audit.fields import settled, types_of
 from harness.errors import HarnessError
+from harness.forked import ask_forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ def draw(tools: Sequence[Sequence[Field]], *, examples: int, seed: int, director
         return [Draws() for _ in tools]
     require_extra()
     work = partial(_draw_all, tools, examples, seed, str(directory / "hypothesis"))
-    ending = run_apart(work, directory / "draws.json", limit=_LIMIT_A_TOOL * len(tools))
+    ending = ask_forked(work, directory / "draws.json", limit=_LIMIT_A_TOOL * len(tools))
     if ending.kind != "answered":
         return [Draws(notes=(f"no invalid values were drawn: {ending.why}",)) for _ in tools]
     return [Draws(one["invalid"], one["valid"], tuple(one["notes"])) for one in ending.value]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from harness.project import Project
     from harness.trace import Trace
 
-__all__ = ["Run", "run_case"]
+__all__ = ["Run", "normalizer_of", "run_case"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class _Session:
             self.recorder = Recorder(
                 self.case.id,
                 writes=self._writes(),
-                normalizer=_normalizer(self.project, self.case, self.directory),
+                normalizer=normalizer_of(self.project, self.case, self.directory),
                 detail=self.case.detail or self.project.detail,
                 calls_from="dispatch" if hands_over else "wire",
             )
@@ -271,8 +271,14 @@ def _interventions(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in entries if {"turn", "verdict", "detector"} <= one.keys()]
 
 
-def _normalizer(project: Project, case: Case, directory: Path | None) -> Normalizer:
-    """The project's rules, with the case's and its workspace's where it has any."""
+def normalizer_of(project: Project, case: Case, directory: Path | None = None) -> Normalizer:
+    """The project's rules, with the case's and its workspace's where it has any.
+
+    Args:
+        project: whose defaults hold; its rules are compiled once for the cases that follow one another.
+        case: whose rules come on top.
+        directory: its workspace, where it has one.
+    """
     key = digest_key()
     if _last_rules.get("project") is not project or _last_rules.get("key") != key:
         # Compiling the rules takes a twentieth of a run, and nearly all cases of a session share them.
@@ -345,7 +351,7 @@ def _tools(case: Case, project: Project, probe: Probe | None) -> Toolset | None:
         if isinstance(case.tools, str):
             toolset = load_tools(case.tools, project.root)
         else:
-            toolset = stub_tools(case.tools, None if probe is None else probe.counts)
+            toolset = stub_tools(case.tools, None if probe is None else probe.place)
         return toolset if probe is None else toolset.changed(probe.tool)
     except ToolError as error:
         raise case.error(str(error), ("tools",)) from error.__cause__

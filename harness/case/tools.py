@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -112,19 +113,28 @@ class Toolset:
         return entry.tool.function(**entry.arguments(sent))
 
 
-def stub_tools(stubs: Mapping[str, Stub], counts: MutableMapping[str, int] | None = None) -> Toolset:
+def stub_tools(stubs: Mapping[str, Stub], place: Callable[[str], int] | None = None) -> Toolset:
     """The inline stubs of a case, for one run.
 
     Args:
         stubs: as in the case file.
-        counts: how often each stub was called so far; the place in a `sequence` is kept here, and nowhere else, so
-            that it lives as long as the run does.
+        place: asked while a stub runs, by its name: the how-manyth of its calls this is, from 1, which is the place in
+            its `sequence`.  Without it they are counted here, as long as the toolset lives.
 
     Raises:
         ToolError: a stub breaks a rule of the API, such as the one for names.
     """
-    counts = {} if counts is None else counts
-    return Toolset(Entry(_stub(name, stub, counts), declared=True) for name, stub in stubs.items())
+    return Toolset(Entry(_stub(name, stub, place or _counter()), declared=True) for name, stub in stubs.items())
+
+
+def _counter() -> Callable[[str], int]:
+    counts: Counter[str] = Counter()
+
+    def count(name: str) -> int:
+        counts[name] += 1
+        return counts[name]
+
+    return count
 
 
 def load_tools(reference: str, root: Path | None = None) -> Toolset:
@@ -210,7 +220,7 @@ def _bare(function: Any) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
 
 
-def _stub(name: str, stub: Stub, counts: MutableMapping[str, int]) -> Tool:
+def _stub(name: str, stub: Stub, place: Callable[[str], int]) -> Tool:
     fields = stub.input or {}
     shorthand = {
         "type": "object",
@@ -220,8 +230,7 @@ def _stub(name: str, stub: Stub, counts: MutableMapping[str, int]) -> Tool:
     answers: list[Answer | Stub] = [*stub.sequence] if stub.sequence else [stub]
 
     def answer(**_: Any) -> Any:
-        index = counts[name] = counts.get(name, 0) + 1
-        chosen = answers[min(index, len(answers)) - 1]
+        chosen = answers[min(place(name), len(answers)) - 1]
         if chosen.raises is not None:
             raise ToolError(chosen.raises)
         return copy.deepcopy(chosen.returns)

@@ -27,15 +27,18 @@ __all__ = ["command"]
 @click.option("--list", "list_only", is_flag=True, help="Show the crash points of the cases, and kill nothing.")
 @click.option("--point", "points", multiple=True, metavar="NAME",
               help="Only this crash point, or those that a glob matches; may be repeated.")  # fmt: skip
-@click.option("--then", metavar="NAME", help="Kill the resumed life as well, at this point (see --depth 2).")
+@click.option("--then", multiple=True, metavar="NAME",
+              help="Kill the resumed life as well, at this point; repeated: the one after it, and so on.")  # fmt: skip
 @click.option("--here", is_flag=True,
               help="Kill a case at one --point, and resume it in this process, for breakpoint().")  # fmt: skip
 @click.option("--depth", type=click.IntRange(1, 2), default=1, show_default=True,
               help="2 also kills every resumed life, at each of its points.")  # fmt: skip
 @click.option("-j", "--jobs", type=click.IntRange(min=1), default=None, metavar="N",
               help="Processes side by side (default: one a core).")  # fmt: skip
+@click.option("--random", "random_kills", type=click.IntRange(min=1), metavar="N",
+              help="Kill N runs from outside, at random moments: in the middle of a tool, or of a write.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True,
-              help="Of the sample that is drawn at depth 2 when there are too many pairs.")  # fmt: skip
+              help="Of the moments, and of the sample of pairs where there are too many.")  # fmt: skip
 @click.option("--pairs", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N",
               help="Pairs of kills that are tried at depth 2.")  # fmt: skip
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop a sweep at the first broken invariant.")
@@ -45,10 +48,11 @@ def command(
     cases: tuple[str, ...],
     list_only: bool,
     points: tuple[str, ...],
-    then: str | None,
+    then: tuple[str, ...],
     here: bool,
     depth: int,
     jobs: int | None,
+    random_kills: int | None,
     seed: int,
     pairs: int,
     exitfirst: bool,
@@ -69,20 +73,24 @@ def command(
       harness crash notes/weekly_summary --point turn2.call1.send_email.after
       harness crash notes/weekly_summary --depth 2 -j 4
       harness crash notes/weekly_summary --point turn2.call1.send_email.after --here
+      harness crash notes/weekly_summary --random 100 --seed 7
     """
     from harness.faults.sweep import Plan
     from harness.project import Project
 
     project = Project.find(root)
     plan = Plan(
-        depth=2 if then else depth,
+        depth=depth,
         jobs=jobs or os.cpu_count() or 1,
         seed=seed,
         points=points or None,
         then=then,
         most_pairs=pairs,
         exitfirst=exitfirst,
+        random=random_kills or 0,
     )
+    if random_kills and (points or then or here or list_only or update_golden or depth > 1):
+        raise HarnessError("--random chooses where to kill; it goes with --seed, --jobs and --exitfirst only")
     chosen, broken = _load(cases, project)
     if here:
         if len(chosen) != 1 or len(points) != 1:
@@ -90,7 +98,7 @@ def command(
         sys.exit(_resume_here(chosen[0], project, points[0]))
     if list_only:
         sys.exit(_list(chosen, project, broken))
-    sys.exit(_sweep(chosen, project, plan, broken, update=update_golden, whole=not (cases or points)))
+    sys.exit(_sweep(chosen, project, plan, broken, update=update_golden, whole=not (cases or points or random_kills)))
 
 
 def _load(wanted: tuple[str, ...], project: Project) -> tuple[list[Case], int]:

@@ -15,7 +15,8 @@ from harness.report.point_lines import change_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.faults.sweep import Crash, Sweep
+    from harness.faults.crashes import Crash
+    from harness.faults.sweep import Sweep
     from harness.project import Project
     from harness.report.lines import Line
 
@@ -60,6 +61,10 @@ def judge(case: str, sweep: Sweep, project: Project, *, update: bool = False, pa
         update: accept it as the golden, unless an invariant is broken.
         partial: only some points were wanted: the others of the golden do not count, and nothing is accepted.
     """
+    if sweep.seed is not None:  # no golden holds moments
+        if sweep.broken or sweep.not_tried:
+            return CrashVerdict(case, "failed", _failure(sweep), tuple(breach_lines(case, sweep)), sweep)
+        return CrashVerdict(case, "same", "", (), sweep)
     path = crash_golden_path(project.golden_traces, case)
     source = path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else path.name
     rows = [_row(crash) for crash in sweep.crashes]

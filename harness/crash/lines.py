@@ -15,7 +15,8 @@ from harness.repository import Repository
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.faults.sweep import Crash, Sweep
+    from harness.faults.crashes import Crash
+    from harness.faults.sweep import Sweep
     from harness.report.lines import Style
 
 __all__ = ["breach_lines", "matrix_lines", "reproducer"]
@@ -41,7 +42,11 @@ def matrix_lines(sweep: Sweep) -> list[Line]:
         lines.append(Line(f"  {group:<{width}}  {marks}", style))
     counts = Counter(crash.outcome for crash in (*sweep.crashes, *sweep.pairs))
     total = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-    lines.append(Line(f"  {len(sweep.crashes)} points{_pairs(sweep)}: {total}", "faint"))
+    what = f"{len(sweep.crashes)} points{_pairs(sweep)}"
+    if sweep.seed is not None:
+        places = len({crash.kills[0].partition(" + ")[0] for crash in sweep.crashes})
+        what = f"{len(sweep.crashes)} random moments, seed {sweep.seed}, behind {places} of {len(sweep.points)} points"
+    lines.append(Line(f"  {what}: {total}", "faint"))
     left = sum(crash.left for crash in (*sweep.crashes, *sweep.pairs))
     if left:
         lines.append(Line(f"  {left} processes were left running by the loop or its tools, and were ended", "changed"))
@@ -90,11 +95,17 @@ def breach_lines(case: str, sweep: Sweep) -> Iterator[Line]:
 
 
 def reproducer(case: str, crash: Crash) -> str:
-    """The command line that lives a history again, and the commit that it was found on."""
-    points = " ".join(f"--point {shlex.quote(point)}" for point in crash.kills[:1])
-    then = f" --then {shlex.quote(crash.kills[1])}" if len(crash.kills) > 1 else ""
+    """The command line that lives a history again, and the commit that it was found on.
+
+    A random moment is had again as nearly as this machine keeps time.
+    """
     commit = _commit()
-    return f"harness crash {shlex.quote(case)} {points}{then}" + (f"   # commit {commit}" if commit else "")
+    at = f"   # commit {commit}" if commit else ""
+    if crash.seed is not None:
+        return f"harness crash {shlex.quote(case)} --random 1 --seed {crash.seed}{at}"
+    points = " ".join(f"--point {shlex.quote(point)}" for point in crash.kills[:1])
+    then = "".join(f" --then {shlex.quote(point)}" for point in crash.kills[1:])
+    return f"harness crash {shlex.quote(case)} {points}{then}{at}"
 
 
 @cache

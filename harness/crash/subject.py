@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.errors import CaseError
 from harness.faults.journal import Ended
 from harness.faults.lives import Subject
-from harness.normalize import Normalizer
 
 if TYPE_CHECKING:
     from harness.case.load import Case
@@ -42,8 +41,11 @@ def subject_of(case: Case, project: Project) -> Subject:
         case: with a loop in Python and a script.
         project: whose code the loop is.
     """
-    normalizer = Normalizer.parse(project.normalize).extended(case.normalize)
-    return Subject(lambda probe: _live(case, project, probe), normalizer.digest, 60.0)
+    from harness.case.run import normalizer_of
+
+    # Also compiles the rules here, and not in every life.
+    digest = normalizer_of(project, case).digest
+    return Subject(lambda probe: _live(case, project, probe), digest, 60.0)
 
 
 def _live(case: Case, project: Project, probe: Probe) -> Ended:

@@ -9,12 +9,13 @@ child, which has not long to live.
 from __future__ import annotations
 
 import builtins
+import functools
 import io
 import os
 import sqlite3
 import sys
 import threading
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ __all__ = ["watch_files"]
 
 _AUDITED: Final = {"open": "open", "os.rename": "rename", "os.remove": "remove", "os.link": "link"}
 
-_WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
+_ENDS: Final = frozenset({"COMMIT", "END"})
+_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER"})
+_MAY_COMMIT: Final = _ENDS | _WRITES
 
 
 def watch_files(directory: Path, tell: Callable[[str, str], None]) -> None:
@@ -155,29 +158,31 @@ class _Statements:
     watch: _Watch
 
     def execute(self, sql: str, *args: Any) -> Any:
-        with self._step(sql):
+        if not self._commits(sql):  # as most statements do not
+            return super().execute(sql, *args)  # type: ignore[misc]
+        with self.watch.operation("commit"):
             return super().execute(sql, *args)  # type: ignore[misc]
 
     def executemany(self, sql: str, *args: Any) -> Any:
-        with self._step(sql):
+        if not self._commits(sql):
+            return super().executemany(sql, *args)  # type: ignore[misc]
+        with self.watch.operation("commit"):
             return super().executemany(sql, *args)  # type: ignore[misc]
 
     def executescript(self, sql: str) -> Any:
         with self.watch.operation("commit"):
             return super().executescript(sql)  # type: ignore[misc]
 
-    def _step(self, sql: str) -> AbstractContextManager[None]:
-        return self.watch.operation("commit") if self._commits(sql) else nullcontext()
-
     def _commits(self, sql: str) -> bool:
         """Whether a statement is a commit: one that says so, or a change outside of a transaction."""
+        word = _first_word(sql)
+        if word not in _MAY_COMMIT:
+            return False
         connection: Any = getattr(self, "connection", self)
-        words = sql.split(None, 1)
-        word = words[0].upper().rstrip(";") if words else ""
-        if word in ("COMMIT", "END"):
+        if word in _ENDS:
             return bool(connection.in_transaction)
         by_itself = connection.isolation_level is None or getattr(connection, "autocommit", None) is True
-        return by_itself and not connection.in_transaction and word in _WRITES
+        return by_itself and not connection.in_transaction
 
 
 class _Commits(_Statements):
@@ -198,6 +203,12 @@ class _Commits(_Statements):
         if kind is None:
             self.commit()
         return super().__exit__(kind, error, trace)  # type: ignore[misc]
+
+
+@functools.lru_cache(maxsize=256)
+def _first_word(sql: str) -> str:
+    words = sql.split(None, 1)
+    return words[0].upper().rstrip(";") if words else ""
 
 
 def _path_of(database: Any) -> Any:

@@ -12,7 +12,7 @@ from harness.faults.journal import Answered, Asked, Began, Ended, Event, Ran, Re
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harness.faults.forked import Death
+    from harness.forked import Death
 
 __all__ = ["UNKNOWN", "Execution", "History", "Life", "says_unknown"]
 
@@ -35,6 +35,7 @@ class Life:
         death: how it ended.
         kill_at: the point at which it was to be killed, or None.
         reference: the points that the same life passes when it is not killed; empty when that is itself.
+        kill_after: the time after which it was to be killed wherever it was, in seconds, or None.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Life:
     death: Death
     kill_at: str | None = None
     reference: tuple[str, ...] = ()
+    kill_after: float | None = None
 
     @cached_property
     def points(self) -> tuple[str, ...]:
@@ -56,7 +58,9 @@ class Life:
 
     @property
     def killed(self) -> bool:
-        """Whether it provably died of signal 9 at the point at which it was to."""
+        """Whether it provably died of signal 9 at the point, or at the time, at which it was to."""
+        if self.kill_after is not None:
+            return self.death.struck and self.death.signal == 9
         last = self.events[-1] if self.events else None
         return (
             isinstance(last, Reached)
@@ -65,6 +69,16 @@ class Life:
             and self.death.signal == 9
             and not self.death.timed_out
         )
+
+    @property
+    def end(self) -> str:
+        """Where it was killed: the point, or the last one and how long after it (`turn1.model.before + 2.1 ms`)."""
+        if self.kill_after is None:
+            return str(self.kill_at)
+        last = next((event for event in reversed(self.events) if isinstance(event, Reached)), None)
+        since = self.death.began if last is None else last.at
+        late = max(0.0, self.death.began + self.kill_after - since)
+        return f"{'start.birth' if last is None else last.point} + {late * 1000:.1f} ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +135,23 @@ class History:
         """The executions of a call that had their effect."""
         return [one for one in self.executions.get(call, []) if one.ran is not None]
 
+    def attempts(self, call: str) -> list[Execution]:
+        """The executions of a call that had their effect or may have had it: a kill from outside can come in their
+        middle.
+
+        One of which the tool said later that it did not take effect is none.
+        """
+        denied = [life for life, verdict in self.verdicts if verdict.call == call and verdict.found is False]
+        return [
+            one
+            for one in self.executions.get(call, [])
+            if one.ran is not None or not any(life > one.life for life in denied)
+        ]
+
+    def confirmed(self, call: str) -> bool:
+        """Whether the tool said that a call took effect."""
+        return any(verdict.call == call and verdict.found for _, verdict in self.verdicts)
+
     @cached_property
     def answers(self) -> dict[int, Answered]:
         """By turn, the response that counted: the last one, where it was asked for again."""
@@ -158,10 +189,9 @@ class History:
         """
         counts: Counter[tuple[str, str]] = Counter()
         for call in self.executions:
-            runs = self.runs(call)
-            if runs and runs[0].began.effect != "read_only":
-                began = runs[0].began
-                counts[began.tool, began.digest] += 1 if began.effect == "idempotent" else len(runs)
+            began, runs = self.executions[call][0].began, len(self.runs(call))
+            if began.effect != "read_only" and (runs or self.confirmed(call)):
+                counts[began.tool, began.digest] += 1 if began.effect == "idempotent" else max(1, runs)
         return counts
 
     def writes(self) -> dict[str, int]:

@@ -45,15 +45,20 @@ _LOST_RESULT: Final = re.compile(r"took effect", re.IGNORECASE)
 
 
 def executed_twice(history: History, smooth: History) -> Iterator[str]:
-    """1: no irreversible call is executed twice, and no idempotent one with different keys, or without any."""
-    del smooth
+    """1: no irreversible call is executed twice, and no idempotent one with different keys, or without any.
+
+    Nor does the world see twice what it sees once without the kill: a model that is told "status unknown" may call
+    again under a new id, and then every call by itself ran once.
+    """
+    yield from _repeated_by_the_model(history, smooth)
     for call, executions in history.executions.items():
-        runs = history.runs(call)
+        runs = history.attempts(call)
         began = executions[0].began
         if len(runs) < 2 or began.effect == "read_only":
             continue
         if began.effect == "irreversible":
-            yield f"{_name(began)} ran {len(runs)} times, {_where(runs)}: it cannot be taken back"
+            ran = "ran" if all(one.ran for one in runs) else "was begun"
+            yield f"{_name(began)} {ran} {len(runs)} times, {_where(runs)}: it cannot be taken back"
             continue
         keys = list(dict.fromkeys(one.began.key for one in runs))
         if len(keys) > 1:
@@ -63,13 +68,35 @@ def executed_twice(history: History, smooth: History) -> Iterator[str]:
             yield f"{_name(began)} ran {len(runs)} times, {_where(runs)}, without the idempotency key that it takes"
 
 
+def _repeated_by_the_model(history: History, smooth: History) -> Iterator[str]:
+    expected = _irreversible(smooth)
+    for (tool, digest), calls in _irreversible(history).items():
+        doubtful = [call for call in calls if call in history.unknown - smooth.unknown]
+        before = len(expected.get((tool, digest), ()))
+        if doubtful and before and len(calls) > before:
+            yield (
+                f"`{tool}` had its effect {_times(len(calls))} for one input, {_times(before)} without the kill: told "
+                f"that nobody knows of {_call_name(history, doubtful[0])}, the model called it again, and it had run"
+            )
+
+
+def _irreversible(history: History) -> dict[tuple[str, str], list[str]]:
+    """By tool and digest of the input, the irreversible calls that had their effect."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for call in history.executions:
+        for run in history.runs(call)[:1]:
+            if run.began.effect == "irreversible":
+                found.setdefault((run.began.tool, run.began.digest), []).append(call)
+    return found
+
+
 def made_up(history: History, smooth: History) -> Iterator[str]:
     """2: no call is answered that never ran, none that ran is answered "never ran", none with another's result."""
     for call, sent in history.results.items():
         for life, result in sent:
             ran = [one for one in history.runs(call) if one.life <= life]
             name = _call_name(history, call)
-            if not result["is_error"] and not ran and smooth.runs(call):
+            if not result["is_error"] and not history.attempts(call) and smooth.runs(call):
                 yield f"{name} never ran, and life {life} gave the model a result of it"
                 break
             if result["is_error"] and ran and not says_unknown(result) and _denies(result, smooth, call):
@@ -118,12 +145,16 @@ def counters(history: History, smooth: History) -> Iterator[str]:
     ended, plain = history.last.ended, smooth.last.ended
     if ended is None or plain is None or ended.error:
         return
-    for what, found, expected in (
-        ("turns", ended.turns, plain.turns),
-        ("tokens", ended.tokens, plain.tokens),
-    ):
-        if expected is not None and found != expected:
-            yield f"the loop reports {found} {what}, {expected} without the kill"
+    if plain.turns is not None and ended.turns != plain.turns:
+        yield f"the loop reports {ended.turns} turns, {plain.turns} without the kill"
+    # What was read again may be longer by now, and then there are more tokens to it.
+    if plain.tokens is not None and ended.tokens != plain.tokens and _results(history) == _results(smooth):
+        yield f"the loop reports {ended.tokens} tokens, {plain.tokens} without the kill"
+
+
+def _results(history: History) -> dict[str, str]:
+    """By call, what its tool gave last."""
+    return {call: runs[-1].ran.result for call in history.executions if (runs := history.runs(call)) and runs[-1].ran}
 
 
 def world(history: History, smooth: History) -> Iterator[str]:
@@ -132,9 +163,7 @@ def world(history: History, smooth: History) -> Iterator[str]:
     if history.last.death.timed_out or (ended is not None and ended.unreadable):
         return  # other rules say so
     if ended is None:
-        code = history.last.death.code
-        how = f"signal {history.last.death.signal}" if code is None else f"exit code {code}"
-        yield f"life {history.last.number} was not killed, and did not come to its end: {how}"
+        yield f"life {history.last.number} was not killed, and did not come to its end: {history.last.death.words}"
         return
     if ended.error and (plain is None or ended.error != plain.error):
         yield f"life {history.last.number} failed: {ended.error}"
@@ -178,7 +207,7 @@ def liveness(history: History, smooth: History) -> Iterator[str]:
     elif asked:
         yield f"resuming the finished run asked the model again, for turn {asked[0].turn}"
     elif again.ended is None or (again.ended.error and (smooth.last.ended or again.ended).error != again.ended.error):
-        how = again.ended.error if again.ended else f"it ended with exit code {again.death.code}"
+        how = again.ended.error if again.ended else f"it ended with {again.death.words}"
         yield f"resuming the finished run failed: {how}"
     elif history.saved is not None and history.saved[0] != history.saved[1]:
         changed = sorted(name for name, _ in history.saved[0].items() ^ history.saved[1].items())
@@ -232,13 +261,13 @@ def _result_of_another(smooth: History, call: str, result: dict[str, Any], ran: 
         return None
     if _LOST_RESULT.search(result["text"]):
         return None
+    gave, gives = before[0].ran, ran[0].ran
+    if gave is None or gives is None or gave.result != gives.result:
+        return None  # it gave something else this time: what the world has changed meanwhile is no fault of the loop
     for other, sent in smooth.results.items():
         if other != call and sent[-1][1]["digest"] == result["digest"]:
             return f"the result of {_call_name(smooth, other)}"
-    gave, gives = before[0].ran, ran[0].ran
-    if gave is not None and gives is not None and gave.result == gives.result:
-        return "a result that it did not give"
-    return None
+    return "a result that it did not give"
 
 
 def _undecidable(life: Life, call: str, history: History) -> bool:
@@ -248,9 +277,12 @@ def _undecidable(life: Life, call: str, history: History) -> bool:
     which the first save after it has (its completion).  Where nothing is saved between the calls of a response, that is
     the whole of them.
     """
-    if life.kill_at not in life.reference:
+    last = life.kill_at if life.kill_after is None else (life.points or ("",))[-1]
+    if last not in life.reference:
         return False
-    killed = life.reference.index(life.kill_at)
+    killed = latest = life.reference.index(last)
+    if life.kill_after is not None and ".before" in last:
+        latest += 1  # what it was about to do may have been done, or not
     execution = _planned(history, call)
     if execution is None:
         return False
@@ -264,7 +296,7 @@ def _undecidable(life: Life, call: str, history: History) -> bool:
     end = next(
         (at for at in range(after, len(life.reference)) if _makes_durable(life.reference[at])), len(life.reference)
     )
-    return begin <= killed < end
+    return begin <= latest and killed < end
 
 
 def _planned(history: History, call: str) -> tuple[int, int, str] | None:

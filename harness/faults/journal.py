@@ -1,7 +1,7 @@
 """What happened, in an append-only file outside of the killed process: the only witness that survives every kill.
 
-One record is one line and one `write`, so that no kill can tear it: what a process has handed to the kernel is there
-when the process is not.
+One record is one line and one `write`: what a process has handed to the kernel is there when the process is not.  A
+kill from outside can come in the middle of a write that goes over the end of a page, and tear it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A crash point; `kill` when the process dies here, as the last thing that it does."""
+    """A crash point; `kill` when the process dies here, as the last thing that it does.
+
+    `at` is the time on the monotonic clock, in seconds.
+    """
 
     point: str
     kill: bool = False
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,8 @@ class Journal:
         """Append one event."""
         if type(event) is Reached:  # most events are
             point, kill = json.dumps(event.point), "true" if event.kill else "false"
-            line = f'{{"life": {self._life}, "event": "Reached", "point": {point}, "kill": {kill}}}\n'
+            at = f'"point": {point}, "kill": {kill}, "at": {event.at:.6f}'
+            line = f'{{"life": {self._life}, "event": "Reached", {at}}}\n'
             os.write(self._descriptor, line.encode())
             return
         kind = type(event)
@@ -174,7 +179,7 @@ class Journal:
 
 
 def read_journal(path: Path, known: Sequence[tuple[int, Event]] = ()) -> list[tuple[int, Event]]:
-    """The events so far, each with the life that it belongs to.
+    """The events so far, each with the life that it belongs to; a torn last line is cut off.  Nobody may be writing.
 
     Args:
         path: the file.
@@ -182,7 +187,11 @@ def read_journal(path: Path, known: Sequence[tuple[int, Event]] = ()) -> list[tu
     """
     if not path.exists():
         return []
-    lines = path.read_bytes().splitlines()[len(known) :]
+    text = path.read_bytes()
+    whole = text.rfind(b"\n") + 1
+    if whole < len(text):  # torn: what it was to say has not been said, and the next life appends
+        os.truncate(path, whole)
+    lines = text[:whole].splitlines()[len(known) :]
     return [*known, *map(_event, json.loads(b"[%s]" % b",".join(lines)))]
 
 

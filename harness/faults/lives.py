@@ -7,11 +7,12 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.faults.forked import run_forked
+from harness.errors import HarnessError
 from harness.faults.history import History, Life
 from harness.faults.journal import Ended, read_journal
-from harness.faults.linux import end_all_children
 from harness.faults.probe import Probe
+from harness.forked import run_forked
+from harness.orphans import end_all_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from harness.faults.site import Site
 
-__all__ = ["Subject", "finish", "live", "live_and_die"]
+__all__ = ["Subject", "finish", "live", "live_and_die", "live_through"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ def live(
     lives: Sequence[Life] = (),
     kill_at: str | None = None,
     reference: Sequence[str] = (),
+    kill_after: float | None = None,
 ) -> Life:
     """One more life, on what earlier ones left at a site.
 
@@ -52,6 +54,7 @@ def live(
         lives: those before.
         kill_at: the point to die at, or None.
         reference: the points that it passes when it is not killed.
+        kill_after: the time after which it is killed from outside, in seconds, or None.
     """
     number = len(lives) + 1
     past = [(life.number, event) for life in lives for event in life.events]
@@ -63,9 +66,9 @@ def live(
         probe.arm()
         probe.write(subject.live(probe))
 
-    death = run_forked(work, limit=subject.limit)
+    death = run_forked(work, limit=subject.limit, kill_after=kill_after, reaps_all=True)
     events = tuple(event for life, event in read_journal(site.journal, past) if life == number)
-    return Life(number, events, death, kill_at, tuple(reference))
+    return Life(number, events, death, kill_at, tuple(reference), kill_after)
 
 
 def live_and_die(
@@ -87,6 +90,30 @@ def live_and_die(
         if number == 1 and kept is not None:
             site.keep(kept)
     return finish(subject, site, lives)
+
+
+def live_through(subject: Subject, site: Site, kills: Sequence[str], smooth: Sequence[str]) -> History:
+    """A whole history of any number of kills; what each life passes is found by letting it live on first.
+
+    Args:
+        subject: what is killed.
+        site: where.
+        kills: at least one point.
+        smooth: the points that the first life passes.
+
+    Raises:
+        HarnessError: a life does not pass the point at which it is to be killed.
+    """
+    references: list[Sequence[str]] = [smooth]
+    for number, point in enumerate(kills, 1):
+        if point not in references[-1]:
+            after = f", after a kill at {', then at '.join(kills[: number - 1])}" if number > 1 else ""
+            raise HarnessError(f"life {number} passes no crash point {point!r}{after}")
+        history = live_and_die(subject, site, kills[:number], references)
+        if not history.lives[number - 1].killed:
+            break
+        references.append(history.last.points)
+    return history
 
 
 def finish(subject: Subject, site: Site, lives: list[Life]) -> History:

@@ -10,10 +10,12 @@ import inspect
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from harness.agent.contract import IDEMPOTENCY_KEY
 from harness.agent.processes import CURRENT_CALL
@@ -34,6 +36,9 @@ __all__ = ["Probe"]
 
 Digest = Callable[[object], str]
 
+_EXECUTED: Final[ContextVar[str]] = ContextVar("_EXECUTED")
+"""The call that a tool is executing, in the thread or task that does."""
+
 
 class Probe:
     """What a case's run is given to be watched, and killed, by.
@@ -43,11 +48,7 @@ class Probe:
         life: which process this is, from 1.
         past: the journal of the earlier lives.
         kill_at: the name of the point to die at, or None.
-
         digest: of arguments and results, without what varies by run.
-
-    Attributes:
-        counts: by tool, how often it has run: the place in the `sequence` of a stub.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Probe:
         self._told = 0
         self._answers: dict[int, list[dict[str, Any]]] = {}
         self._run: Counter[str] = Counter()
-        self.counts = _counts(past)
+        self._calls: dict[str, list[str]] = {}
         for _, event in past:
             self._recall(event)
         self._before: Counter[str] = Counter(self._run)
@@ -102,7 +103,7 @@ class Probe:
             self._seen[name] += 1
             point = name if self._seen[name] == 1 else f"{name}#{self._seen[name]}"
             kill = point == self._kill_at
-            self._journal.write(Reached(point, kill))
+            self._journal.write(Reached(point, kill, time.monotonic()))
             while kill:  # holding the lock, so that no other thread of this process gets a word in any more
                 os.kill(os.getpid(), signal.SIGKILL)
 
@@ -142,6 +143,14 @@ class Probe:
                 self._journal.write(Refused(fault.kind, fault.message))
             self._told = len(faults)
 
+    def place(self, tool: str) -> int:
+        """The how-manyth call of a tool the running one is, from 1.
+
+        One that a kill has interrupted and that runs again is the same call.  So a tool that answers call by call
+        answers as it would have without the kill, and what is compared is the loop.
+        """
+        return self._calls[tool].index(_EXECUTED.get()) + 1
+
     def tool(self, tool: Tool) -> Tool:
         """A tool whose executions are points and effects.
 
@@ -161,6 +170,7 @@ class Probe:
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
             began, name = self._begin(tool, kwargs)
+            _EXECUTED.set(began.call)
             try:
                 result = function(*args, **own(kwargs))
             except Exception as error:
@@ -172,6 +182,7 @@ class Probe:
         @functools.wraps(function)
         async def watched_async(*args: Any, **kwargs: Any) -> Any:
             began, name = self._begin(tool, kwargs)
+            _EXECUTED.set(began.call)
             try:
                 result = await function(*args, **own(kwargs))
             except Exception as error:
@@ -191,7 +202,9 @@ class Probe:
             began = Began(call, turn, position, tool.name, digest, tool.effect, key, tool.takes_key)
             name = f"turn{turn}.call{position}.{tool.name}" if turn else f"start.call{position}.{tool.name}"
         self.reach(f"{name}.before")
-        self.write(began)
+        with self._lock:
+            self._journal.write(began)
+            self._recall(began)
         return began, name
 
     def _end(self, began: Began, name: str, result: object, *, ok: bool) -> None:
@@ -256,6 +269,10 @@ class Probe:
     def _recall(self, event: Event) -> None:
         if isinstance(event, Answered):
             self._answers[event.turn] = event.calls
+        elif isinstance(event, Began):
+            calls = self._calls.setdefault(event.tool, [])
+            if event.call not in calls:
+                calls.append(event.call)
         elif isinstance(event, Ran):
             self._run[event.call] += 1
         elif isinstance(event, Asked):
@@ -277,11 +294,6 @@ class Probe:
                         "is_error": block.get("is_error") is True,
                     }
         return found
-
-
-def _counts(past: Sequence[tuple[int, Event]]) -> dict[str, int]:
-    tools = {event.call: event.tool for _, event in past if isinstance(event, Began)}
-    return dict(Counter(tools[event.call] for _, event in past if isinstance(event, Ran)))
 
 
 def _is_answer(message: Mapping[str, Any]) -> bool:

@@ -32,7 +32,7 @@ def story(history: History) -> Iterator[str]:
         # A killed life matters by its end, the one that came after it by its beginning.
         if len(steps) > _SHOWN:
             left = f"… {len(steps) - _SHOWN} more steps"
-            steps = [left, *steps[-_SHOWN:]] if life.kill_at else [*steps[:_SHOWN], left]
+            steps = [left, *steps[-_SHOWN:]] if life.killed else [*steps[:_SHOWN], left]
         for step in steps:
             yield f"  {step}"
 
@@ -42,11 +42,12 @@ def _steps(life: Life, tools: Mapping[str, str]) -> Iterator[str]:
         told = _told(event, tools)
         if told:
             yield told
-    if life.death.timed_out:
+    if life.killed and life.kill_after is not None:
+        yield f"KILLED at {life.end}"
+    elif life.death.timed_out:
         yield f"still running after {life.death.seconds:.1f} s, killed from outside"
     elif life.ended is None and not life.killed:
-        ended = f"exit code {life.death.code}" if life.death.signal is None else f"signal {life.death.signal}"
-        yield f"ended by itself: {ended}"
+        yield f"ended by itself: {life.death.words}"
 
 
 def _told(event: Event, tools: Mapping[str, str]) -> str | None:

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import os
 import random
 import shutil
-import tempfile
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from harness.errors import HarnessError
-from harness.faults.branches import branches_of
-from harness.faults.invariants import Breach, broken
-from harness.faults.lives import Subject, finish, live, live_and_die
+from harness.faults.crashes import Crash, crash_of
+from harness.faults.ground import ground
+from harness.faults.lives import Subject, finish, live, live_and_die, live_through
+from harness.faults.moments import moments, timeline
 from harness.faults.probe import Probe
 from harness.faults.site import Site
-from harness.faults.story import story
 from harness.faults.workers import fan_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from harness.faults.history import History, Life
     from harness.faults.journal import Ended
 
-__all__ = ["Crash", "Plan", "Sweep", "enumerate_points", "resume_here", "sweep"]
+__all__ = ["Plan", "Sweep", "enumerate_points", "resume_here", "sweep"]
 
 MOST_PAIRS: Final = 1000
 """Pairs of kills that are tried at depth 2 before a sample is drawn: about 20 s of forks on one core."""
 
 MOST_HUNG: Final = 3
 """Lives that may run into their time limit before a worker gives the rest of its points up."""
+
+MOST_LATE: Final = 9
+"""Moments that are tried for one kill: a run that is quicker than the smooth one has ended before some of them."""
 
 HEADROOM: Final = 50
 """How many times the smooth run's time a life may take, within the bounds of `Plan`."""
@@ -47,59 +47,28 @@ class Plan:
     Args:
         depth: 1 kills once; 2 kills each resumed life as well.
         jobs: processes side by side.
-        seed: of the sample of pairs at depth 2, where there are too many.
+        seed: of the sample of pairs at depth 2, where there are too many, and of random moments.
         points: only these, names or globs over names; None for all.
-        then: at depth 2, only the pairs whose second kill is here.
+        then: kill the resumed life here, and the one after that at the next of them, and so on; instead of `depth`.
         limit: the most seconds that one life may take.
         least: the time limit of a life is not set below this many seconds, however fast the smooth run was.
         most_pairs: pairs that are tried at depth 2.
         exitfirst: stop when an invariant is broken.
+        random: kill so many runs from outside, at moments that the seed draws, instead of at points; the k-th of them
+        is
+            the first that the seed + k draws.
     """
 
     depth: int = 1
     jobs: int = 1
     seed: int = 0
     points: tuple[str, ...] | None = None
-    then: str | None = None
+    then: tuple[str, ...] = ()
     limit: float = 60.0
     least: float = 5.0
     most_pairs: int = MOST_PAIRS
     exitfirst: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """What became of one history of kills.
-
-    Args:
-        kills: where the lives were killed.
-        outcome: `same`, `unknown`, the name of the first broken invariant, `not_reached` (the run did not come to its
-            point, or did not die there) or `not_tried` (too many lives before had hung, or the first flaw was enough).
-        breaches: the broken invariants, with what happened.
-        executions: by tool that writes, how often it ran.
-        unknown: how many calls were given up as unknown.
-        turns: of the conversation in the end.
-        story: what happened in each life, for a reader; only where something is wrong.
-        output: what the lives printed; likewise.
-        left: processes that were still running when all was over.
-    """
-
-    kills: tuple[str, ...]
-    outcome: str
-    breaches: tuple[Breach, ...] = ()
-    executions: Mapping[str, int] = field(default_factory=dict)
-    unknown: int = 0
-    turns: int = 0
-    story: tuple[str, ...] = ()
-    output: str = ""
-    left: int = 0
-    branches: frozenset[str] = frozenset()
-    further: tuple[str, ...] = ()
-
-    @property
-    def held(self) -> bool:
-        """Whether every invariant held."""
-        return self.outcome in ("same", "unknown")
+    random: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +80,14 @@ class Sweep:
         crashes: one a point, in this order.
         pairs: at depth 2, one a pair.
         all_pairs: how many pairs there are; more than `pairs` when a sample was drawn.
+        seed: of the moments, where the kills were at random ones.
     """
 
     points: tuple[str, ...]
     crashes: tuple[Crash, ...]
     pairs: tuple[Crash, ...] = ()
     all_pairs: int = 0
+    seed: int | None = None
 
     @property
     def broken(self) -> list[Crash]:
@@ -144,8 +115,8 @@ def enumerate_points(subject: Subject, plan: Plan | None = None) -> tuple[str, .
     Raises:
         HarnessError: the run does not come to its end even when nobody kills it.
     """
-    with _ground() as ground:
-        return _smooth(subject, plan or Plan(), ground).last.points
+    with ground() as place:
+        return _smooth(subject, plan or Plan(), place).last.points
 
 
 def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = _tell_nobody) -> Sweep:
@@ -159,21 +130,31 @@ def sweep(subject: Subject, plan: Plan, tell: Callable[[int, int], None] = _tell
     Raises:
         HarnessError: the run does not come to its end even when nobody kills it, or a wanted point is none of its.
     """
-    with _ground() as ground:
-        smooth = _smooth(subject, plan, ground)
+    with ground() as place:
+        smooth = _smooth(subject, plan, place)
         subject = replace(subject, limit=min(plan.limit, max(plan.least, HEADROOM * smooth.last.death.seconds)))
         points = smooth.last.points
         wanted = list(points if plan.points is None else _chosen(plan.points, points))
+        judge = _Judge(subject, smooth, place, plan)
+        if plan.random:
+            progress = _Progress(plan.random, tell)
+            seeds = range(plan.seed, plan.seed + plan.random)
+            struck = fan_out(seeds, judge.at_random, jobs=plan.jobs, done=progress.step)
+            order = {point: at for at, point in enumerate(points)}
+            struck.sort(key=lambda one: order.get(one.kills[0].partition(" + ")[0], -1))
+            return Sweep(points, tuple(struck), seed=plan.seed)
         progress = _Progress(len(wanted), tell)
-        judge = _Judge(subject, smooth, ground, plan)
         crashes = fan_out(wanted, judge.first, jobs=plan.jobs, done=progress.step)
+        if plan.then:
+            chains = [(*first.kills, *plan.then) for first in crashes if plan.then[0] in first.further]
+            if not chains:
+                raise HarnessError(f"no resumed life passes the crash point {plan.then[0]!r}")
+            progress.total += len(chains)
+            found = fan_out(chains, judge.through, jobs=plan.jobs, done=progress.step)
+            return Sweep(points, tuple(crashes), tuple(found), len(chains))
         if plan.depth < 2:
             return Sweep(points, tuple(crashes))
         every = [(first.kills[0], second) for first in crashes if first.held for second in first.further]
-        if plan.then is not None:
-            every = [pair for pair in every if pair[1] == plan.then]
-            if not every:
-                raise HarnessError(f"no resumed life passes the crash point {plan.then!r}")
         chosen = every
         if len(every) > plan.most_pairs:
             picked = sorted(random.Random(plan.seed).sample(range(len(every)), plan.most_pairs))  # noqa: S311
@@ -192,61 +173,34 @@ def resume_here(subject: Subject, point: str) -> Ended:
     Raises:
         HarnessError: the run has no such point, or did not die there.
     """
-    with _ground() as ground:
-        points = _smooth(subject, Plan(), ground).last.points
+    with ground() as place:
+        points = _smooth(subject, Plan(), place).last.points
         (point,) = _chosen([point], points)[:1]
-        site = Site(ground / "0")
+        site = Site(place / "0")
         site.clear()
         killed = live(subject, site, (), point, points)
         if not killed.killed:
-            raise HarnessError(f"the run did not die at {point}: it ended with {_end(killed)}")
+            raise HarnessError(f"the run did not die at {point}: it ended with {killed.death.words}")
         past = [(killed.number, event) for event in killed.events]
         return subject.live(Probe(site, 2, past, None, subject.digest))
 
 
-@contextmanager
-def _ground() -> Iterator[Path]:
-    """A directory for all sites, in memory where the system has such: no kill can tell, and a sync costs nothing."""
-    memory = Path("/dev/shm")  # noqa: S108 (a directory of our own is made in it)
-    place = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-    _remove_strays(place or Path(tempfile.gettempdir()))
-    prefix = f"harness-crash-{os.getpid()}-"
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
-        yield Path(name).resolve()
-
-
-def _remove_strays(folder: Path) -> None:
-    """What sweeps have left that were themselves killed; their pids stand in the names."""
-    for stray in folder.glob("harness-crash-*-*"):
-        pid = stray.name.split("-")[2]
-        try:
-            os.kill(int(pid), 0)
-        except ProcessLookupError:
-            shutil.rmtree(stray, ignore_errors=True)
-        except (ValueError, PermissionError):
-            continue
-
-
-def _smooth(subject: Subject, plan: Plan, ground: Path) -> History:
+def _smooth(subject: Subject, plan: Plan, place: Path) -> History:
     """The run without a kill."""
     subject = replace(subject, limit=plan.limit)
-    (smooth,) = fan_out([()], lambda _, kills: live_and_die(subject, Site(ground / "0"), kills, ()), jobs=1)
+    (smooth,) = fan_out([()], lambda _, kills: live_and_die(subject, Site(place / "0"), kills, ()), jobs=1)
     life = smooth.last
     if life.death.timed_out:
         raise HarnessError(f"the run did not end within {plan.limit:g} s, and nobody had killed it")
     ended = life.ended
     if ended is None:
         raise HarnessError(
-            f"the run ended by itself ({_end(life)}), and nobody had killed it\n{life.death.output[-2000:]}"
+            f"the run ended by itself ({life.death.words}), and nobody had killed it\n{life.death.output[-2000:]}"
         )
     wrong = ended.error or next(iter(ended.problems), None)
     if wrong is not None:
         raise HarnessError(f"the run is not right even when nobody kills it: {wrong}")
     return smooth
-
-
-def _end(life: Life) -> str:
-    return f"signal {life.death.signal}" if life.death.code is None else f"exit code {life.death.code}"
 
 
 def _chosen(wanted: Sequence[str], points: Sequence[str]) -> list[str]:
@@ -274,11 +228,11 @@ class _Progress:
 class _Judge:
     """Lives the histories of one worker, and judges them.  Its site is at one path for all of them."""
 
-    def __init__(self, subject: Subject, smooth: History, ground: Path, plan: Plan) -> None:
+    def __init__(self, subject: Subject, smooth: History, place: Path, plan: Plan) -> None:
         self.further: Mapping[str, Sequence[str]] = {}
         self._subject = subject
         self._smooth = smooth
-        self._ground = ground
+        self._place = place
         self._plan = plan
         self._hung = 0
         self._broken = 0
@@ -288,17 +242,25 @@ class _Judge:
         """Killed once."""
         if self._is_enough():
             return Crash((point,), "not_tried")
-        site = Site(self._ground / str(worker))
+        site = Site(self._place / str(worker))
         history = live_and_die(self._subject, site, [point], [self._smooth.last.points])
         crash = self._judged(history, (point,))
-        return replace(crash, further=history.last.points) if self._plan.depth > 1 else crash
+        deeper = self._plan.depth > 1 or self._plan.then
+        return replace(crash, further=history.last.points) if deeper else crash
+
+    def through(self, worker: int, kills: tuple[str, ...]) -> Crash:
+        """Killed as often as wanted."""
+        if self._is_enough():
+            return Crash(kills, "not_tried")
+        site = Site(self._place / str(worker))
+        return self._judged(live_through(self._subject, site, kills, self._smooth.last.points), kills)
 
     def second(self, worker: int, pair: tuple[str, str]) -> Crash:
         """Killed, and killed again while resuming.  What the first kill left is lived once, and copied."""
         if self._is_enough():
             return Crash(pair, "not_tried")
-        site = Site(self._ground / str(worker))
-        kept = self._ground / f"{worker} kept"
+        site = Site(self._place / str(worker))
+        kept = self._place / f"{worker} kept"
         first, second = pair
         references = [self._smooth.last.points, self.further[first]]
         if self._first_life is None or self._first_life.kill_at != first:
@@ -312,33 +274,26 @@ class _Judge:
             history = finish(self._subject, site, lives)
         return self._judged(history, pair)
 
+    def at_random(self, worker: int, seed: int) -> Crash:
+        """Killed from outside, at the moment that a seed draws."""
+        if self._is_enough():
+            return Crash(("start.birth",), "not_tried", seed=seed)
+        site = Site(self._place / str(worker))
+        smooth = self._smooth.last
+        for moment in moments(timeline(smooth), seed, MOST_LATE):
+            site.clear()
+            struck = live(self._subject, site, reference=smooth.points, kill_after=moment)
+            if struck.killed:
+                break  # and else it was quicker than the smooth run, and had ended
+        history = finish(self._subject, site, [struck])
+        return replace(self._judged(history, (struck.end,)), seed=seed)
+
     def _is_enough(self) -> bool:
         return self._hung >= MOST_HUNG or (self._plan.exitfirst and self._broken > 0)
 
     def _judged(self, history: History, kills: tuple[str, ...]) -> Crash:
         lives = [*history.lives, *([history.again] if history.again else [])]
         self._hung += sum(life.death.timed_out for life in lives)
-        breaches = [] if any(not life.killed for life in history.lives[: len(kills)]) else broken(history, self._smooth)
-        missed = next((life for life in history.lives[: len(kills)] if not life.killed), None)
-        if missed is not None:
-            outcome = "liveness" if missed.death.timed_out else "not_reached"
-            how = "was still running at its time limit" if missed.death.timed_out else f"ended with {_end(missed)}"
-            breaches = [Breach(outcome, f"life {missed.number} did not die at {missed.kill_at}: it {how}")]
-        elif breaches:
-            outcome = breaches[0].invariant
-        else:
-            outcome = "unknown" if history.unknown - self._smooth.unknown else "same"
-        wrong = bool(breaches)
-        self._broken += wrong
-        return Crash(
-            kills=kills,
-            outcome=outcome,
-            breaches=tuple(breaches),
-            executions=history.writes(),
-            unknown=len(history.unknown - self._smooth.unknown),
-            turns=history.turns,
-            story=tuple(story(history)) if wrong else (),
-            output="".join(life.death.output for life in history.lives)[-4000:] if wrong else "",
-            left=history.left,
-            branches=frozenset(branches_of(history)),
-        )
+        crash = crash_of(history, self._smooth, kills)
+        self._broken += bool(crash.breaches)
+        return crash

@@ -13,8 +13,8 @@ import traceback
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from harness.errors import HarnessError
-from harness.faults.forked import fork
-from harness.faults.linux import adopt_orphans, die_with_parent, end_all_children
+from harness.forked import fork
+from harness.orphans import adopt_orphans, die_with_parent, end_all_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -361,4 +361,6 @@ def test_a_second_save_of_results_is_refused(tmp_path: Path) -> None:
             store.commit(change)
         assert caught.value.kind == "conflict"
     store.close()
-    assert Process(outside, SqliteStore(tmp_path), None).live()[1] == state
+    again = SqliteStore(tmp_path)
+    assert Process(outside, again, None).live()[1] == state
+    again.close()

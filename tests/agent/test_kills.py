@@ -112,6 +112,23 @@ def test_a_read_and_an_idempotent_call_run_again(lives: Lives) -> None:
     assert [result.get("is_error", False) for result in results(printed)] == [False, False]
 
 
+def test_a_state_that_was_moved_goes_on_as_the_same_run(lives: Lives) -> None:
+    """letta#3250.  Call and result belong to the conversation and not to the process, nor to the place where it runs:
+    killed, moved and resumed, the call has its one answer, and the key that it had.
+    """
+    lives.script = [{"call": {"put": {"name": "x"}}}, {"say": "Done."}]
+    assert lives.live(kill="put.after")[0] == -signal.SIGKILL
+    moved = Lives(lives.directory / "elsewhere", lives.script, lives.started)
+    moved.directory.mkdir()
+    for name in ("state", "world", "world.attempts"):
+        if (lives.directory / name).exists():
+            (lives.directory / name).rename(moved.directory / name)
+    code, printed = moved.live()
+    assert (code, printed["status"], len(moved.world), len(set(moved.world))) == (0, "completed", 2, 1)
+    assert [message["role"] for message in printed["messages"]] == ["user", "assistant", "user", "assistant"]
+    assert len(results(printed)) == 1
+
+
 def test_a_kill_while_the_model_answers_loses_nothing(lives: Lives) -> None:
     """claude-code#18880: nothing partial is durable, the question is asked again, and both requests are counted."""
     assert lives.live(kill="model.1")[0] == -signal.SIGKILL
@@ -152,8 +169,8 @@ DRIVERS = pytest.mark.parametrize("driver", [{}, {"asynchronous": 1}], ids=["run
 @DRIVERS
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_the_running_call_end(lives: Lives, number: signal.Signals, driver: dict[str, int]) -> None:
-    """SIGTERM and Ctrl-C: the call ends, its result is saved, the process says so and exits; resuming repeats
-    nothing.
+    """goose#1624, goose#1541, goose#1651.  SIGTERM and Ctrl-C: the call ends, its result is saved, the process says so
+    and exits; the resumed one answers every call, and repeats nothing.
     """
     lives.script = [{"call": [{"slow": {"seconds": 0.4}}, {"send_email": {"to": "a"}}]}, {"say": "Done."}]
     process = lives.start(**driver)
@@ -166,6 +183,7 @@ def test_a_signal_lets_the_running_call_end(lives: Lives, number: signal.Signals
     assert [call.state for call in read_state(lives.state).calls.values()] == ["done", "planned"]
     code, printed = lives.live()
     assert (code, printed["status"], lives.world) == (0, "completed", ["begin", "slow", "mail a"])
+    assert [result["content"] for result in results(printed)] == ["slow ok", "mail a ok"]
 
 
 @DRIVERS
@@ -203,7 +221,7 @@ def test_a_signal_breaks_off_a_request(lives: Lives, driver: dict[str, int]) -> 
 
 
 def test_an_orphaned_command_is_ended_before_anybody_looks(lives: Lives) -> None:
-    """A killed agent's shell command must not have its effect after the resumed agent has reconciled."""
+    """Unreported (a).  A killed agent's shell command has no effect after the resumed agent has reconciled."""
     late = lives.directory / "late"
     lives.script = [{"call": {"shell": {"line": f"sleep 8; touch {late}"}}}, {"say": "Done."}]
     process = lives.start()

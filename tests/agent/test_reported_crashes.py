@@ -64,8 +64,10 @@ def answers(result: Result) -> list[tuple[str, Any]]:
     ]
 
 
-def test_claude_code_3003_a_kill_among_parallel_calls(play: Any, die: Any, world: Any) -> None:
-    """Three parallel calls, killed after the first: the resumed run answers all three and repeats none."""
+def test_a_kill_among_parallel_calls(play: Any, die: Any, world: Any) -> None:
+    """claude-code#3003.  Three parallel calls, killed after the first: the resumed run answers all three and repeats
+    none.
+    """
     script = [{"call": [{"send_email": {"to": name}} for name in ("a", "b", "c")]}, DONE]
     die(script, Settled, after=True)
     result = play(script)
@@ -73,8 +75,10 @@ def test_claude_code_3003_a_kill_among_parallel_calls(play: Any, die: Any, world
     assert world.done == ["mail a", "mail b", "mail c"]
 
 
-def test_claude_code_18880_a_kill_before_the_response_is_saved(play: Any, die: Any, world: Any) -> None:
-    """Nothing partial is durable: the question is asked again and the conversation is as if nothing had been."""
+def test_a_kill_before_the_response_is_saved(play: Any, die: Any, world: Any) -> None:
+    """claude-code#18880.  Nothing partial is durable: the question is asked again and the conversation is as if nothing
+    had been.
+    """
     script = [{"think": "Hm.", **MAIL}, DONE]
     extra = {"thinking": {"type": "adaptive"}}
     smooth = play(script, state_dir=..., extra=extra)
@@ -85,8 +89,10 @@ def test_claude_code_18880_a_kill_before_the_response_is_saved(play: Any, die: A
     assert world.done == ["mail a"] * 2  # once in each of the two runs
 
 
-def test_claude_code_31330_and_37672_all_parallel_results_survive(play: Any, die: Any) -> None:
-    """After a clean stop behind the results, the next request holds all three and not only the last."""
+def test_all_parallel_results_survive(play: Any, die: Any) -> None:
+    """claude-code#31330, claude-code#37672.  After a clean stop behind the results, the next request holds all three
+    and not only the last.
+    """
     die([READS, DONE], Returned, after=True)
     result = play([READS, DONE])
     sent = play.requests[-1]["messages"][-1]["content"]
@@ -94,8 +100,10 @@ def test_claude_code_31330_and_37672_all_parallel_results_survive(play: Any, die
     assert len(answers(result)) == 3
 
 
-def test_claude_code_20901_and_software_agent_sdk_1782_no_result_twice(play: Any, die: Any, tmp_path: Path) -> None:
-    """Killed just after the results were saved, a run does not save them again: one result an id in every request."""
+def test_no_result_twice(play: Any, die: Any, tmp_path: Path) -> None:
+    """claude-code#20901, claude-code#21083, claude-code#21317, software-agent-sdk#1782.  Killed just after the results
+    were saved, a run does not save them again: one result an id in every request.
+    """
     die([READS, READS, DONE], Returned, after=True)
     play([READS, READS, DONE])
     for request in play.requests:
@@ -113,8 +121,10 @@ def test_claude_code_20901_and_software_agent_sdk_1782_no_result_twice(play: Any
     store.close()
 
 
-def test_claude_code_39818_the_first_request_after_a_resume_is_valid(play: Any, die: Any) -> None:
-    """Resumed with a new prompt, a finished run sends exactly what one that was never interrupted would send."""
+def test_the_first_request_after_a_resume_is_valid(play: Any, die: Any) -> None:
+    """claude-code#39818.  Resumed with a new prompt, a finished run sends exactly what one that was never interrupted
+    would send.
+    """
     script = [READS, {"say": "One."}, {"say": "Two."}]
     play(script, state_dir=..., prompt=["Do it.", "More."])
     smooth = play.requests[-1]
@@ -135,8 +145,10 @@ def test_an_effect_whose_completion_was_lost_is_not_repeated(play: Any, die: Any
     assert (world.done, result.status) == (["mail a"], "completed")
 
 
-def test_claude_code_66175_letta_3176_langgraph_8039_software_agent_sdk_4487_one_transaction(tmp_path: Path) -> None:
-    """Message and ledger cannot part: when one of the calls cannot be recorded, the response is not there either."""
+def test_one_transaction(tmp_path: Path) -> None:
+    """claude-code#66175, letta#3176, langgraph#8039, software-agent-sdk#4487.  Message and ledger cannot part: when one
+    of the calls cannot be recorded, the response is not there either.
+    """
     store = SqliteStore(tmp_path)
     assert store.load() is None
     from harness.agent.state import Prompted, State
@@ -153,8 +165,8 @@ def test_claude_code_66175_letta_3176_langgraph_8039_software_agent_sdk_4487_one
     assert read_state(tmp_path) == state
 
 
-def test_claude_code_40233_people_and_model_see_the_same(play: Any, die: Any, tmp_path: Path) -> None:
-    """The exported trajectory after a crash is, message by message, what the next request carries."""
+def test_people_and_model_see_the_same(play: Any, die: Any, tmp_path: Path) -> None:
+    """claude-code#40233.  What is exported after a crash is, message by message, what the next request carries."""
     die([READS, MAIL, DONE], Asked, after=True, ordinal=3)
     lines = [json.loads(line) for line in export_state(tmp_path / "state").splitlines()]
     exported = [{"role": line["role"], "content": line["content"]} for line in lines if line["kind"] == "message"]
@@ -162,8 +174,8 @@ def test_claude_code_40233_people_and_model_see_the_same(play: Any, die: Any, tm
     assert play.requests[-1]["messages"] == exported
 
 
-def test_langgraph_9002_a_recorded_failure_is_final(play: Any, die: Any, world: Any) -> None:
-    """A tool that failed, and whose failure is recorded, does not run again on resume."""
+def test_a_recorded_failure_is_final(play: Any, die: Any, world: Any) -> None:
+    """langgraph#9002.  A tool that failed, and whose failure is recorded, does not run again on resume."""
     world.broken["mail a"] = ValueError("refused by server")
     die([MAIL, DONE], Settled, after=True)
     assert answers(play([MAIL, DONE]))[0][1] == "ValueError: refused by server"
@@ -192,8 +204,8 @@ def test_a_prompt_that_arrives_while_calls_are_pending(play: Any, die: Any) -> N
     assert play([READS, DONE], prompt=["Do it.", "Be quick."]) == result
 
 
-def test_codex_29773_a_call_that_fails_validation_is_answered(play: Any, world: Any) -> None:
-    """A call that was refused before it ran has a result that says so."""
+def test_a_call_that_fails_validation_is_answered(play: Any, world: Any) -> None:
+    """codex#29773.  A call that was refused before it ran has a result that says so."""
     result = play([{"call": {"send_email": {"to": ""}}}, DONE])
     ((_, content),) = answers(result)
     assert content.startswith("[validation error] send_email: ")
@@ -201,8 +213,8 @@ def test_codex_29773_a_call_that_fails_validation_is_answered(play: Any, world: 
     assert world.done == []
 
 
-def test_codex_6950_everything_acknowledged_is_in_the_files(play: Any, tmp_path: Path) -> None:
-    """Whatever the run was told is saved can be read from a copy of the files as they were at that moment."""
+def test_everything_acknowledged_is_in_the_files(play: Any, tmp_path: Path) -> None:
+    """codex#6950.  Whatever the run was told is saved can be read from a copy of the files of that moment."""
     images: list[tuple[int, Path]] = []
 
     class Photographed(SqliteStore):
@@ -242,8 +254,10 @@ def test_the_same_arguments_in_two_runs_are_two_calls(play: Any, world: Any, tmp
     assert (world.done, len(set(world.keys))) == (["put x", "put x"], 2)
 
 
-def test_pydantic_ai_6640_a_signal_after_the_effect_is_no_reason_to_repeat(play: Any) -> None:
-    """A tool that raises "try again" after its effect has failed; one that tears the process down is unknown."""
+def test_a_signal_after_the_effect_is_no_reason_to_repeat(play: Any) -> None:
+    """pydantic-ai#6640.  A tool that raises "try again" after its effect has failed; one that tears the process down is
+    unknown.
+    """
     done = []
 
     class RetryLater(Exception):
@@ -307,8 +321,8 @@ def test_a_kill_during_the_save_of_a_large_file(
 
 
 def test_ids_are_refused_and_never_rewritten(tmp_path: Path) -> None:
-    """Roo-Code PR#9952, #10027, #10015, #11131.  An id that the API would not take back, or that is taken, discards the
-    response instead of being repaired.
+    """Roo-Code#9952, Roo-Code#10027, Roo-Code#10015, Roo-Code#11131.  An id that the API would not take back, or that
+    is taken, discards the response instead of being repaired.
     """
     from harness.agent import run
 
@@ -363,8 +377,10 @@ def test_kills_upon_kills_leave_no_orphans(play: Any, die: Any, world: Any) -> N
     assert world.done.count("mail a") == 1
 
 
-def test_openhands_2298_a_verdict_is_durable_before_it_is_used(play: Any, die: Any, world: Any, tmp_path: Path) -> None:
-    """Killed right after "unknown" was recorded, the next process says the same and does not execute after all."""
+def test_a_verdict_is_durable_before_it_is_used(play: Any, die: Any, world: Any, tmp_path: Path) -> None:
+    """openhands#2298.  Killed right after "unknown" was recorded, the next process says the same and does not execute
+    after all.
+    """
     die([MAIL, DONE], Settled, after=False)
     die([MAIL, DONE], Settled, after=True)
     assert [call.state for call in read_state(tmp_path / "state").calls.values()] == ["unknown"]
@@ -373,8 +389,8 @@ def test_openhands_2298_a_verdict_is_durable_before_it_is_used(play: Any, die: A
 
 
 def test_a_model_that_is_told_unknown_is_asked_to_look_first(play: Any, die: Any, world: Any) -> None:
-    """codex#12382, opencode#42286.  The duplicate that no ledger can see, made by the model under a new id, is talked
-    out of it by the text.
+    """Unreported (b).  The duplicate that no ledger can see, made by the model under a new id: the text asks it to look
+    first.
     """
     script = [{**MAIL, "on_unknown": [{"call": {"read_file": {"path": "outbox"}}}]}, DONE]
     die(script, Settled, after=False)

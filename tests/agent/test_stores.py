@@ -338,6 +338,34 @@ class TestSqlite:
         database.close()
         assert kind_of(SqliteStore, tmp_path) == "damaged"
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "UPDATE call SET state = 'failed'",
+            "UPDATE call SET effect = 'idempotent'",
+            "UPDATE call SET tool = 'other'",
+            "UPDATE call SET starts = 2",
+            "UPDATE call SET started_at = 1.25",
+            "UPDATE call SET is_error = 1",
+            "UPDATE call SET result = replace(result, 'content', 'contend')",
+            "UPDATE process SET pid = pid + 1",
+            "UPDATE process SET began = 'another boot'",
+        ],
+    )
+    def test_a_changed_record_of_the_ledger_is_noticed(self, tmp_path: Path, change: str) -> None:
+        """One bit of a state, and a mail is sent again or another result believed; it is found on loading."""
+        store = SqliteStore(tmp_path)
+        begin(store)
+        process = ProcessBegan("toolu_1", OwnProcess(7, "boot:1"))
+        result = Settled("toolu_1", "done", ToolResult("content"), 2.5)
+        for made in (Asked(), Answered([BLOCK], ABOUT, 3, (CALL,)), Started("toolu_1", 1.5), process, result):
+            store.commit(made)
+        store.close()
+        with sqlite3.connect(tmp_path / "state.sqlite") as database:
+            assert database.execute(change).rowcount == 1
+        database.close()
+        assert kind_of(SqliteStore, tmp_path) == "damaged"
+
     def test_the_settings_that_durability_rests_on_are_in_force(self, tmp_path: Path) -> None:
         """Write-ahead log with full synchronisation, read back and not only asked for."""
         store = SqliteStore(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -31,20 +32,26 @@ model:
 """
 
 
-@pytest.fixture
-def subject(tmp_path: Path) -> Callable[..., Subject]:
-    """Make a subject of a loop, given as the text of a module `loop` with `run` and `TOOLS`."""
+@pytest.fixture(scope="session")
+def subject_in() -> Callable[..., Subject]:
+    """Make a subject of a loop, given as the text of a module `loop` with `run` and `TOOLS`, in a folder."""
 
-    def make(loop: str, case: str = CASE, agent: str = "loop:run") -> Subject:
+    def make(folder: Path, loop: str, case: str = CASE, agent: str = "loop:run") -> Subject:
         warm_up()
-        (tmp_path / "loop.py").write_text(textwrap.dedent(loop))
-        path = tmp_path / "cases" / "case.yaml"
+        (folder / "loop.py").write_text(textwrap.dedent(loop))
+        path = folder / "cases" / "case.yaml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(textwrap.dedent(case).format(agent=agent) if "{agent}" in case else textwrap.dedent(case))
-        project = Project.at(tmp_path)
+        project = Project.at(folder)
         return subject_of(load_case(path, project.cases), project)
 
     return make
+
+
+@pytest.fixture
+def subject(subject_in: Callable[..., Subject], tmp_path: Path) -> Callable[..., Subject]:
+    """Make a subject of a loop in the test's own folder."""
+    return functools.partial(subject_in, tmp_path)
 
 
 @pytest.fixture

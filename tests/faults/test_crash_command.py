@@ -117,6 +117,14 @@ def test_a_resumed_life_is_killed_as_well(project: MiniProject, capsys: pytest.C
         project, "mail", "--point", "turn1.call1.mail.after", "--then", "turn2.model.before", capsys=capsys
     )
     assert (code, out[2]) == (0, "  1 points and all 1 pairs: 2 unknown")
+    twice = ("--then", "turn2.model.before") * 2
+    code, out = crash(project, "mail", "--point", "turn1.call1.mail.after", *twice, capsys=capsys)
+    assert (code, out[2]) == (0, "  1 points and all 1 pairs: 2 unknown")
+    code, out = crash(project, "mail", "--point", "turn1.call1.mail.after", *twice, "--then", "no", capsys=capsys)
+    after = "turn1.call1.mail.after, then at turn2.model.before, then at turn2.model.before"
+    assert (code, out[0].partition(": ")[2]) == (
+        2, f"life 4 passes no crash point 'no', after a kill at {after} (at faults)"
+    )  # fmt: skip
 
 
 def test_the_naive_example_is_caught(project: MiniProject, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.faults.files import watch_files
-from harness.faults.forked import run_forked
+from harness.forked import run_forked
 
 
 @pytest.fixture

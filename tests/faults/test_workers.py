@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError
-from harness.faults.forked import run_forked
 from harness.faults.workers import fan_out
+from harness.forked import run_forked
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,12 +70,40 @@ def test_a_child_never_comes_back() -> None:
     assert deaths[-1].output == "fine\n"
 
 
+def test_a_child_of_somebody_else_is_left_to_them() -> None:
+    """Only who owns all children of a process may take leave of them: another one's exit code is not lost."""
+    with subprocess.Popen(["sh", "-c", "exit 3"]) as other:
+        assert run_forked(lambda: time.sleep(0.2), limit=5).code == 0
+        assert other.wait() == 3
+
+
+def test_what_a_child_leaves_in_its_group_is_ended_where_that_is_wanted(tmp_path: Path) -> None:
+    """By default it goes on, as after a real kill."""
+
+    def leave() -> None:
+        process = subprocess.Popen(["sleep", "30"])
+        (tmp_path / "pid").write_text(str(process.pid))
+
+    def left() -> bool:
+        state = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
+        return state.exists() and state.read_text().split()[2] not in "ZX"
+
+    run_forked(leave, limit=5)
+    assert left()
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    run_forked(leave, limit=5, ends_group=True)
+    until = time.monotonic() + 5
+    while left():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def test_ending_the_sweep_ends_everything(tmp_path: Path) -> None:
     """A sweep that is killed itself, in the middle of a life that hangs, leaves no process behind."""
     code = f"""\
 import os, time
 from pathlib import Path
-from harness.faults.forked import run_forked
+from harness.forked import run_forked
 from harness.faults.workers import fan_out
 
 def hang():

@@ -103,8 +103,12 @@ class _OtherSettings(SqliteStore):
     def _opened(self) -> AbstractContextManager[Any]:
         def bent(path: Path, **options: Any) -> Any:
             database = connect(path, **options)
-            for setting in self.settings:
-                database.execute(setting)
+            try:
+                for setting in self.settings:
+                    database.execute(setting)
+            except BaseException:  # the file is damaged
+                database.close()
+                raise
             return database
 
         return patch("harness.agent.sqlite_store.connect", bent)

@@ -23,8 +23,8 @@ def planted(store: str, work: Path) -> Verdict:
 
 @pytest.mark.parametrize("store", [*STORES, "planted_stores:FoldsInOften"])
 def test_a_store_that_syncs_what_it_must_survives_every_loss(work: Path, store: str) -> None:
-    """Whenever the power goes, before or after is loaded, nothing acknowledged is lost, and the run is finished from
-    there.
+    """codex#6950.  Whenever the power goes, before or after is loaded, nothing acknowledged is lost, and the run is
+    finished from there.
     """
     verdict = check_store(store, work, sample=2, bound=8)
     assert [str(found) for found in verdict.findings[:3]] == []
