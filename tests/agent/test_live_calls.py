@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,16 +24,27 @@ SEND = {"call": {"send": {}}}
 DONE = {"say": "Done."}
 
 
-class Mailbox:
-    """An honest `verify`, and tools that have their effect `seconds` after they began, whatever becomes of the run."""
+LIMIT = 10
+"""Seconds after which a test would rather fail than wait on."""
 
-    def __init__(self, seconds: float) -> None:
+
+class Mailbox:
+    """An honest `verify`, and tools that have their effect once they are let, whatever becomes of the run."""
+
+    def __init__(self) -> None:
         self.sent = 0
-        self.seconds = seconds
+        self.begun = threading.Event()
+        self.let = threading.Event()
+        self.over = threading.Event()
 
     def deliver(self) -> str:
-        time.sleep(self.seconds)
+        self.begun.set()
+        self.let.wait(LIMIT)
+        return self.delivered()
+
+    def delivered(self) -> str:
         self.sent += 1
+        self.over.set()
         return "sent"
 
     def verify(self) -> bool:
@@ -51,14 +61,17 @@ class Mailbox:
 
     def shielded(self) -> Tool:
         async def deliver() -> str:
-            await asyncio.sleep(self.seconds)
-            self.sent += 1
-            return "sent"
+            self.begun.set()
+            await asyncio.to_thread(self.let.wait, LIMIT)
+            return self.delivered()
 
         async def send() -> str:
             return await asyncio.shield(asyncio.ensure_future(deliver()))
 
         return tool(verify=self.verify)(send)
+
+    def overwriting(self) -> Tool:
+        return tool(name="send", effect="idempotent")(self.deliver)
 
 
 def told(result: Any) -> str:
@@ -71,16 +84,20 @@ def told(result: Any) -> str:
     return str(content)
 
 
-def timed_out_and_called_again(send: Tool, state_dir: Path, patience: float) -> str:
+def broken_off_and_called_again(mailbox: Mailbox, send: Tool, state_dir: Path, patience: float) -> str:
+    """What the second run is told of the call that the first one had begun when it was cancelled."""
     model = LocalModel(Script.parse([SEND, DONE]))
     options: Any = {"client": async_client(model), "model": "m", "toolset": [send], "state_dir": state_dir}
 
     async def both() -> str:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.15):
-                await arun("x", **options)
+        first = asyncio.create_task(arun("x", **options))
+        assert await asyncio.to_thread(mailbox.begun.wait, LIMIT)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
         answer = told(await arun("x", patience=patience, **options))
-        await asyncio.sleep(0.5)  # time for what was left running to have its effect
+        mailbox.let.set()
+        assert await asyncio.to_thread(mailbox.over.wait, LIMIT)
         return answer
 
     return asyncio.run(both())
@@ -89,44 +106,47 @@ def timed_out_and_called_again(send: Tool, state_dir: Path, patience: float) -> 
 @pytest.mark.parametrize("make", [Mailbox.blocking, Mailbox.in_a_thread, Mailbox.shielded])
 def test_a_call_that_outlives_its_cancelled_run_is_not_made_twice(make: Any, tmp_path: Path) -> None:
     """`verify` truthfully finds nothing while the first call is at work: it is not asked, and mail goes out once."""
-    mailbox = Mailbox(0.45)
-    assert "execution status unknown" in timed_out_and_called_again(make(mailbox), tmp_path, patience=0.05)
+    mailbox = Mailbox()
+    assert "execution status unknown" in broken_off_and_called_again(mailbox, make(mailbox), tmp_path, patience=0.05)
     assert mailbox.sent == 1
 
 
 def test_a_call_that_ends_within_patience_is_verified(tmp_path: Path) -> None:
     """Waiting for the first call to end gives the honest answer back to `verify`."""
-    mailbox = Mailbox(0.4)
-    assert "took effect" in timed_out_and_called_again(mailbox.blocking(), tmp_path, patience=5)
+    mailbox = Mailbox()
+    timer = threading.Timer(0.4, mailbox.let.set)
+    timer.start()
+    assert "took effect" in broken_off_and_called_again(mailbox, mailbox.blocking(), tmp_path, patience=LIMIT)
+    timer.join()
     assert mailbox.sent == 1
 
 
 def test_ctrl_c_and_again_does_not_make_a_call_twice(play: Any, tmp_path: Path) -> None:
     """In a notebook: past its grace time the run gives up waiting for a thread, which goes on all the same."""
-    mailbox = Mailbox(0.6)
-    send = mailbox.blocking(timeout=30)
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    mailbox = Mailbox()
+    send = mailbox.blocking(timeout=LIMIT)
+
+    def press_ctrl_c() -> None:
+        if mailbox.begun.wait(LIMIT):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    finger = threading.Thread(target=press_ctrl_c)
+    finger.start()
     with pytest.raises(RunInterrupted):
         play([SEND, DONE], toolset=[send], grace=0.05)
-    timer.join()
+    finger.join()
     assert "execution status unknown" in told(play([SEND, DONE], toolset=[send], patience=0.05))
-    time.sleep(0.5)
+    mailbox.let.set()
+    assert mailbox.over.wait(LIMIT)
     assert mailbox.sent == 1
 
 
 def test_a_write_that_still_executes_is_not_executed_beside_itself(tmp_path: Path) -> None:
     """Idempotent is not enough: the late first execution would undo what was written after it."""
-    begun = []
-
-    @tool(effect="idempotent")
-    def send() -> str:
-        begun.append(True)
-        time.sleep(0.45)
-        return "put"
-
-    assert "execution status unknown" in timed_out_and_called_again(send, tmp_path, patience=0.05)
-    assert begun == [True]
+    mailbox = Mailbox()
+    answer = broken_off_and_called_again(mailbox, mailbox.overwriting(), tmp_path, patience=0.05)
+    assert "execution status unknown" in answer
+    assert mailbox.sent == 1
 
 
 def test_calls_are_told_apart_and_forgotten_when_they_end() -> None:
