@@ -156,6 +156,8 @@ class _Session:
 
     def execute(self, loop: Callable[..., Any], binding: Binding) -> tuple[Any, BaseException | None]:
         """Runs the loop: what it returned, and what it raised."""
+        if self.probe is not None:
+            self.probe.enter()
         try:
             return call(loop, binding, self.bounds.running), None
         except RunawayError:
@@ -322,7 +324,10 @@ def _script(case: Case) -> Script:
 def _workspace(files: Mapping[str, bytes], probe: Probe | None) -> AbstractContextManager[Path]:
     if probe is None:
         return workspace(files)
-    return lasting_workspace(probe.workspace, {} if probe.resuming else files)
+    if probe.resuming:
+        return lasting_workspace(probe.workspace, {})
+    probe.site.empty_workspace()  # an earlier life may have been killed while it was filled
+    return lasting_workspace(probe.workspace, files)
 
 
 _imported_here: set[str] = set()

@@ -20,6 +20,7 @@ __all__ = [
     "Asked",
     "Began",
     "Ended",
+    "Entered",
     "Event",
     "Journal",
     "Ran",
@@ -40,6 +41,11 @@ class Reached:
     point: str
     kill: bool = False
     at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """The loop is about to be called: what the harness prepares for it is all there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +147,10 @@ class Ended:
     value: str | None = None
 
 
-Event: TypeAlias = Reached | Asked | Answered | Began | Ran | Verified | Refused | Ended
+Event: TypeAlias = Reached | Entered | Asked | Answered | Began | Ran | Verified | Refused | Ended
 
 _KINDS: Final[dict[str, type[Event]]] = {
-    kind.__name__: kind for kind in (Reached, Asked, Answered, Began, Ran, Verified, Refused, Ended)
+    kind.__name__: kind for kind in (Reached, Entered, Asked, Answered, Began, Ran, Verified, Refused, Ended)
 }
 
 _FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {

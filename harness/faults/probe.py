@@ -21,7 +21,7 @@ from harness.agent.contract import IDEMPOTENCY_KEY
 from harness.agent.processes import CURRENT_CALL
 from harness.agent.results import ToolResult
 from harness.faults.files import watch_files
-from harness.faults.journal import Answered, Asked, Began, Journal, Ran, Reached, Refused, Verified
+from harness.faults.journal import Answered, Asked, Began, Entered, Journal, Ran, Reached, Refused, Verified
 from harness.model.attempts import FileAttempts
 
 if TYPE_CHECKING:
@@ -72,11 +72,13 @@ class Probe:
             self._recall(event)
         self._before: Counter[str] = Counter(self._run)
         self._claimed: set[str] = set()
+        self._verified: set[str] = set()
+        self._entered = any(isinstance(event, Entered) for _, event in past)
 
     @property
     def resuming(self) -> bool:
-        """Whether an earlier life has left something."""
-        return self.life > 1
+        """Whether the loop was called in an earlier life.  One that was killed before that has left nothing of it."""
+        return self._entered
 
     @property
     def state_dir(self) -> Path:
@@ -91,6 +93,10 @@ class Probe:
     def arm(self) -> None:
         """Begin to watch the files of the state.  For the rest of the process."""
         watch_files(self.site.state, self._durable)
+
+    def enter(self) -> None:
+        """The loop is called now."""
+        self.write(Entered())
 
     def write(self, event: Event) -> None:
         """Put an event into the journal."""
@@ -157,7 +163,7 @@ class Probe:
         An idempotent one is given its key whether or not it wants it, so that two executions can be told to have had
         the same.
         """
-        verify = tool.verify and self._verifying(tool.verify)
+        verify = tool.verify and self._verifying(tool.name, tool.verify)
         takes_key = tool.takes_key or tool.effect == "idempotent"
         return replace(tool, function=self._watched(tool), verify=verify, takes_key=takes_key)
 
@@ -243,19 +249,33 @@ class Probe:
         number = self._seen[f"{turn} {tool}"]
         return f"{tool} of its own {digest} {number}", turn, len(self._answers.get(turn, ())) + number
 
-    def _verifying(self, verify: Callable[..., Any]) -> Callable[..., Any]:
-        def note(found: Any) -> Any:
-            running = CURRENT_CALL.get()
+    def _verifying(self, tool: str, verify: Callable[..., Any]) -> Callable[..., Any]:
+        def note(call: str, found: Any) -> Any:
             yes = found if isinstance(found, bool) or found is None else True
-            self.write(Verified("" if running is None else running.tool_use_id, yes))
+            self.write(Verified(call, yes))
             return found
 
         @functools.wraps(verify)
         def verifying(*args: Any, **kwargs: Any) -> Any:
+            call = self._asked_about(tool, kwargs)
             found = verify(*args, **kwargs)
-            return _then(found, note) if inspect.isawaitable(found) else note(found)
+            return _then(found, functools.partial(note, call)) if inspect.isawaitable(found) else note(call, found)
 
         return verifying
+
+    def _asked_about(self, tool: str, kwargs: Mapping[str, Any]) -> str:
+        """Which call a tool is asked about: the newest one with this input; equal ones of a response in their order."""
+        digest = self.digest({name: value for name, value in kwargs.items() if name != IDEMPOTENCY_KEY})
+        with self._lock:
+            alike = [
+                one["id"]
+                for _, answer in sorted(self._answers.items(), reverse=True)
+                for one in answer
+                if one["tool"] == tool and one["digest"] == digest
+            ]
+            call = next((one for one in alike if one not in self._verified), alike[0] if alike else "")
+            self._verified.add(call)
+            return call
 
     def _durable(self, operation: str, side: str) -> None:
         """A durable operation of the loop: what begins to write, or commits, begins a new save."""

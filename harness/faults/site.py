@@ -54,6 +54,11 @@ class Site:
         for folder in (self.state, self.workspace, self.temporary):
             folder.mkdir(parents=True)
 
+    def empty_workspace(self) -> None:
+        """Take away what is in the workspace, also where a life was killed while it did so."""
+        shutil.rmtree(self.workspace, ignore_errors=True)
+        self.workspace.mkdir(exist_ok=True)
+
     def keep(self, where: Path) -> None:
         """Copy everything aside."""
         shutil.copytree(self.root, where, symlinks=True)

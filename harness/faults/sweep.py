@@ -279,12 +279,13 @@ class _Judge:
         if self._is_enough():
             return Crash(("start.birth",), "not_tried", seed=seed)
         site = Site(self._place / str(worker))
-        smooth = self._smooth.last
-        for moment in moments(timeline(smooth), seed, MOST_LATE):
+        struck = smooth = self._smooth.last
+        for attempt in range(1, MOST_LATE + 1):
+            moment = moments(timeline(struck), seed, attempt)[-1]
             site.clear()
             struck = live(self._subject, site, reference=smooth.points, kill_after=moment)
-            if struck.killed:
-                break  # and else it was quicker than the smooth run, and had ended
+            if struck.killed or struck.ended is None:
+                break  # and else it was quicker than the run before, and had ended
         history = finish(self._subject, site, [struck])
         return replace(self._judged(history, (struck.end,)), seed=seed)
 

@@ -15,9 +15,13 @@ from hypothesis import strategies as st
 
 from harness.commands.crash import command
 from harness.errors import HarnessError
+from harness.faults.history import History
 from harness.faults.journal import Began, Journal, Ran, Reached, read_journal
+from harness.faults.lives import Subject, finish, live
 from harness.faults.moments import moments
+from harness.faults.site import Site
 from harness.faults.sweep import Sweep
+from harness.faults.workers import fan_out
 from harness.forked import run_forked
 
 CASE = """\
@@ -102,7 +106,7 @@ def test_a_tool_that_is_killed_in_its_middle_is_unknown(swept: Callable[..., Swe
     found = swept(TOOLS, case("mail"), random=8)
     assert [(one.kills, one.breaches) for one in found.broken] == []
     torn = [one for one in found.crashes if one.kills[0].startswith("turn1.call1.mail.before + ")]
-    assert len(torn) >= 3
+    assert torn
     assert {(one.outcome, one.unknown) for one in torn} == {("unknown", 1)}
     assert found.seed == 0
 
@@ -111,7 +115,7 @@ def test_a_torn_call_that_is_begun_again_is_found(swept: Callable[..., Sweep]) -
     """Neither execution came to its end before the second began, and the first half of the effect is there twice."""
     found = swept(NAIVE, case("mail", "loop:run"), random=8)
     torn = [one for one in found.crashes if one.kills[0].startswith("turn1.call1.mail.before + ")]
-    assert len(torn) >= 3
+    assert torn
     assert [(one.breaches[0].invariant, one.breaches[0].message) for one in torn] == [
         ("executed_twice", "`mail` (turn 1, call 1) was begun 2 times, in lives 1 and 2: it cannot be taken back")
     ] * len(torn)
@@ -125,6 +129,68 @@ def test_what_only_a_kill_in_the_middle_shows_is_found(swept: Callable[..., Swee
     struck = swept(TOOLS, case("put"), random=8)
     assert {one.outcome for one in struck.broken} == {"world"}
     assert "the workspace is another one: changed: ['outbox']" in struck.broken[0].breaches[0].message
+
+
+READY = """\
+agent: harness.agent:run
+prompt: Go.
+tools:
+  look: {effect: read_only, input: {}, returns: ok}
+workspace: {a/one: "1", b/two: "2", c/three: "3"}
+model:
+  name: claude-test
+  script: [{say: Done.}]
+"""
+
+
+def test_a_kill_before_the_loop_is_called_is_no_kill_of_the_loop(
+    subject: Callable[..., Subject], tmp_path: Path
+) -> None:
+    """While the harness fills the workspace nothing of the run has begun: the next life begins it, with all files."""
+    prepared = subject("", READY)
+    site = Site(tmp_path.resolve() / "site")
+
+    def work(_: int, kill: float) -> tuple[bool, History]:
+        site.clear()
+        (site.workspace / "a").mkdir()
+        (site.workspace / "a" / "one").write_text("")  # half of a file
+        killed = live(prepared, site, kill_after=kill)
+        return killed.killed, finish(prepared, site, [killed])
+
+    ((struck, history),) = fan_out([0.0], work, jobs=1)
+    assert struck
+    assert history.last.ended is not None
+    assert (history.last.ended.error, history.last.ended.problems) == (None, ())
+    assert sorted(history.files) == ["a/one", "b/two", "c/three"]
+    assert history.files["a/one"] != history.files["b/two"]
+    assert (site.workspace / "a" / "one").read_text() == "1"
+
+
+VERIFIED = """\
+import time
+from pathlib import Path
+from harness.agent import tool
+
+def was_sent(to):
+    return Path("outbox").exists() and "end" in Path("outbox").read_text()
+
+@tool(verify=was_sent)
+def mail(to: str) -> str:
+    Path("outbox").write_text("begin")
+    time.sleep(0.2)
+    Path("outbox").write_text("end")
+    return "mailed"
+
+TOOLS = [mail]
+"""
+
+
+def test_a_torn_call_that_its_tool_denies_may_run_again(swept: Callable[..., Sweep]) -> None:
+    """The tool says that the torn call did not take effect: beginning it again is no second execution."""
+    found = swept(VERIFIED, case("mail"), random=6)
+    assert any(one.kills[0].startswith("turn1.call1.mail.before + ") for one in found.crashes)
+    assert {one.outcome for one in found.crashes} == {"same"}
+    assert "verify: did not take effect" in found.branches
 
 
 def test_a_seed_names_its_kill(swept: Callable[..., Sweep]) -> None:
