@@ -17,9 +17,11 @@ from harness.agent.effects import Outcome
 from harness.agent.live_calls import begin, end
 from harness.agent.processes import CURRENT_CALL, RunningCall, end_groups
 from harness.agent.results import ToolResult, error_result, result_of
+from harness.agent.signals import LOOK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from concurrent.futures import Future
 
     from harness.agent.effects import Launch, Verify
     from harness.agent.state import OwnProcess
@@ -84,9 +86,11 @@ class Hands:
                 default=(None, ""),
             )
             try:
-                left = None if until is None else max(0.0, until - time.monotonic())
+                left = LOOK if until is None else min(LOOK, max(0.0, until - time.monotonic()))
                 ended, result_or_fault = self._ended.get(timeout=left)
             except queue.Empty:
+                if until is None or until > time.monotonic():
+                    continue
                 _, running, _ = self._running.pop(tool_use_id)
                 end_groups(running.processes, patience=0.0)
                 return Outcome(tool_use_id, ToolResult("", is_error=True), timed_out=True)
@@ -103,7 +107,7 @@ class Hands:
         def found() -> Any:
             answer = verify.tool.verify(**verify.arguments) if verify.tool.verify else None
             if inspect.isawaitable(answer):
-                return asyncio.run_coroutine_threadsafe(_await(answer), self._event_loop()).result()
+                return _settled(asyncio.run_coroutine_threadsafe(_await(answer), self._event_loop()))
             return answer
 
         return finding_of(found, verify)
@@ -120,7 +124,7 @@ class Hands:
         try:
             value = launch.tool.function(**launch.arguments)
             if inspect.isawaitable(value):  # a wrapper that does not look asynchronous
-                value = asyncio.run_coroutine_threadsafe(_await(value), self._event_loop()).result()
+                value = _settled(asyncio.run_coroutine_threadsafe(_await(value), self._event_loop()))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (a tool's exception becomes is_error)
             return error_result(error, limit=limit)
         return result_or_error(value, limit)
@@ -199,6 +203,15 @@ def being_cancelled(error: BaseException) -> bool:
     """Whether the current task is what was cancelled, and not something that it had awaited."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _settled(future: Future[Any]) -> Any:
+    while True:
+        try:
+            return future.result(timeout=LOOK)
+        except TimeoutError:  # also one that the coroutine raised
+            if future.done():
+                raise
 
 
 async def _await(value: Any) -> Any:

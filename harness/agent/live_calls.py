@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from harness.agent.signals import LOOK
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -56,4 +58,4 @@ def outlast(run_id: str, tool_use_ids: Iterable[str], *, patience: float) -> fro
             left = until - time.monotonic()
             if not live or left <= 0:
                 return live
-            _CHANGED.wait(left)
+            _CHANGED.wait(min(left, LOOK))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -35,7 +34,7 @@ from harness.agent.processes import end_groups
 from harness.agent.progress import Progress, progress_of
 from harness.agent.requests import NO_REPORT, STOPPED_STUCK, text_of
 from harness.agent.responses import ask, ask_async
-from harness.agent.signals import AsyncStop, Stop, StopNow
+from harness.agent.signals import AsyncStop, Stop, StopNow, sleep
 from harness.agent.state import Asked, Started, State
 from harness.errors import RunInterrupted, RunInterruptedByUser
 
@@ -290,7 +289,7 @@ def _drive(work: Work, hands: Hands, stop: Stop) -> str:
                 except StopNow:
                     steps.broken_off = True
             case Wait(seconds):
-                time.sleep(seconds)
+                sleep(seconds)
             case Launch():
                 hands.launch(effect)
             case Collect():

@@ -11,19 +11,34 @@ import contextlib
 import logging
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from types import FrameType
 
-__all__ = ["AsyncStop", "Stop", "StopNow"]
+__all__ = ["LOOK", "AsyncStop", "Stop", "StopNow", "sleep"]
 
 T = TypeVar("T")
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
+LOOK: Final = 0.5
+"""Seconds after which whoever waits looks up.
+
+A signal that another thread takes, or that comes between Python's last look and the system call, does not end the call:
+the interpreter has noted it, and acts on it when the main thread runs again.
+"""
+
 _LOG: Final = logging.getLogger("harness.agent")
+
+
+def sleep(seconds: float) -> None:
+    """`time.sleep` that looks up in between."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, LOOK))
 
 
 class StopNow(BaseException):

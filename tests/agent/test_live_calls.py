@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,7 +25,7 @@ SEND = {"call": {"send": {}}}
 DONE = {"say": "Done."}
 
 
-LIMIT = 10
+LIMIT = 60
 """Seconds after which a test would rather fail than wait on."""
 
 
@@ -121,19 +122,33 @@ def test_a_call_that_ends_within_patience_is_verified(tmp_path: Path) -> None:
     assert mailbox.sent == 1
 
 
-def test_ctrl_c_and_again_does_not_make_a_call_twice(play: Any, tmp_path: Path) -> None:
+def to_the_process() -> None:
+    """As a terminal sends it."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def to_another_thread() -> None:
+    """Where it is taken by a thread that cannot act on it, nothing wakes the main one."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("press", [to_the_process, to_another_thread])
+def test_ctrl_c_and_again_does_not_make_a_call_twice(play: Any, tmp_path: Path, press: Any) -> None:
     """In a notebook: past its grace time the run gives up waiting for a thread, which goes on all the same."""
     mailbox = Mailbox()
     send = mailbox.blocking(timeout=LIMIT)
 
     def press_ctrl_c() -> None:
         if mailbox.begun.wait(LIMIT):
-            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)  # the main thread waits by now
+            press()
 
     finger = threading.Thread(target=press_ctrl_c)
     finger.start()
+    began = time.monotonic()
     with pytest.raises(RunInterrupted):
         play([SEND, DONE], toolset=[send], grace=0.05)
+    assert time.monotonic() - began < LIMIT / 2
     finger.join()
     assert "execution status unknown" in told(play([SEND, DONE], toolset=[send], patience=0.05))
     mailbox.let.set()
