@@ -54,8 +54,9 @@ def unverified(project: Project) -> list[str]:
         ran = {case: (one["sha256"], one["verdict"]) for case, one in cases.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise HarnessError(
-            "no pytest run has left a record here: either pytest has not run, or it ran without the harness plugin "
-            "(-p no:harness, PYTEST_DISABLE_PLUGIN_AUTOLOAD); run pytest first"
+            "the last pytest run has left no record here: none has run, it ran no case (each run begins a new record), "
+            "or it ran without the harness plugin (-p no:harness, PYTEST_DISABLE_PLUGIN_AUTOLOAD); "
+            "run pytest with the cases last"
         ) from None
     lines: list[str] = []
     for case, file in _case_files(project).items():

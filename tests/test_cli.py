@@ -181,7 +181,7 @@ def test_a_gate_that_vanished_is_found(project: MiniProject) -> None:
     """Without a record of a run, with a case that did not run, or that changed since, `--verify` fails."""
     nothing = project.harness("run", "--verify")
     assert nothing.exit_code == 2
-    assert nothing.errors.startswith("error: no pytest run has left a record here: ")
+    assert nothing.errors.startswith("error: the last pytest run has left no record here: ")
     project.pytest_apart("-q", "--update-golden", "-k", "two")
     partial = project.harness("run", "--verify")
     assert (partial.exit_code, partial.output) == (1, "notes/one: was not run\n")

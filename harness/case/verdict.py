@@ -33,9 +33,15 @@ def error_line(error: BaseException, root: Path) -> str:
     Not its text: that may hold what the run was about, and a trace holds nothing secret.  The traceback shows it.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(root)]
+    own = [frame for frame in frames if _is_own(Path(frame.filename), root)]
     where = f" at {Path(own[-1].filename).relative_to(root).as_posix()}:{own[-1].lineno}" if own else ""
     return f"the loop raised {type(error).__name__}{where}"
+
+
+def _is_own(file: Path, root: Path) -> bool:
+    """Whether a file is the user's: a virtual environment often lies in the project, and so may this package."""
+    inside = file.is_relative_to(root) and "site-packages" not in file.parts
+    return inside and not file.is_relative_to(Path(__file__).parents[1])
 
 
 def fault_lines(faults: Sequence[ModelFault]) -> list[str]:

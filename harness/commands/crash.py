@@ -156,9 +156,10 @@ def _sweep(cases: list[Case], project: Project, plan: Plan, broken: int, *, upda
     from harness.crash.cases import sweep_case, unreached
     from harness.crash.judge import judge
     from harness.crash.lines import matrix_lines
+    from harness.gate import PASSED
 
     swept = []
-    failed = 0
+    failed = unaccepted = 0
     with _Progress() as progress:
         for case in cases:
             progress.begin(case.id)
@@ -171,7 +172,8 @@ def _sweep(cases: list[Case], project: Project, plan: Plan, broken: int, *, upda
                 continue
             swept.append((case, found))
             verdict = judge(case.id, found, project, update=update, partial=plan.points is not None)
-            failed += not verdict.passed
+            failed += verdict.status not in ("missing", *PASSED)
+            unaccepted += verdict.status == "missing"
             progress.pause()
             _show(verdict)
             echo_lines(matrix_lines(found))
@@ -179,8 +181,9 @@ def _sweep(cases: list[Case], project: Project, plan: Plan, broken: int, *, upda
     if never:
         click.echo(f"never reached, so nothing is proven of it: {'; '.join(never)}")
     points = sum(len(found.crashes) + len(found.pairs) for _, found in swept)
-    click.echo(f"{len(swept)} case{'s' * (len(swept) != 1)}, {points:,} kills: {failed} failed")
-    return 2 if broken else 1 if failed else 0
+    missing = f", {unaccepted} without crash golden" if unaccepted else ""
+    click.echo(f"{len(swept)} case{'s' * (len(swept) != 1)}, {points:,} kills: {failed} failed{missing}")
+    return 2 if broken else 1 if failed or unaccepted else 0
 
 
 def _show(verdict: CrashVerdict) -> None:

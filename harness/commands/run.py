@@ -86,7 +86,13 @@ def _verify(project: Project) -> int:
     lines = unverified(project)
     for line in lines:
         click.echo(line)
-    click.echo(f"{len(lines)} case files are not covered" if lines else "every case file was run and passed", err=True)
+    one = len(lines) == 1
+    told = (
+        f"{len(lines)} case file{' is' if one else 's are'} not covered"
+        if lines
+        else "every case file was run and passed"
+    )
+    click.echo(told, err=True)
     return 1 if lines else 0
 
 

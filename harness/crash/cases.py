@@ -47,6 +47,7 @@ def sweep_case(case: Case, project: Project, plan: Plan, tell: Callable[[int, in
     Raises:
         CaseError: the case cannot be swept: its loop is a command, its model is no script, or its run is not right even
             when nobody kills it.
+        HarnessError: the plan names a point that the run does not have.
     """
     _check(case)
     warm_up()
@@ -54,6 +55,8 @@ def sweep_case(case: Case, project: Project, plan: Plan, tell: Callable[[int, in
     try:
         return sweep(subject, plan) if tell is None else sweep(subject, plan, tell)
     except HarnessError as error:
+        if plan.points is not None and not isinstance(case.faults.crash, list):
+            raise HarnessError(f"{case.id}: {error}") from None  # points that were asked for, not the file's
         raise case.error(str(error), ("faults",)) from None
 
 

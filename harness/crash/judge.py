@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -10,7 +11,8 @@ from harness.atomic import write_atomically
 from harness.crash.lines import breach_lines
 from harness.crash_golden import Row, crash_golden_path, dump_rows, load_rows
 from harness.errors import GoldenError
-from harness.report.point_lines import change_lines
+from harness.report.line import Line
+from harness.report.point_lines import change_lines, changed_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from harness.faults.crashes import Crash
     from harness.faults.sweep import Sweep
     from harness.project import Project
-    from harness.report.lines import Line
 
 __all__ = ["CrashVerdict", "Status", "judge"]
 
@@ -68,7 +69,8 @@ def judge(case: str, sweep: Sweep, project: Project, *, update: bool = False, pa
     path = crash_golden_path(project.golden_traces, case)
     source = path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else path.name
     rows = [_row(crash) for crash in sweep.crashes]
-    _keep(case, rows, project)
+    if not partial:
+        _keep(case, rows, project)
     if sweep.broken or sweep.not_tried:
         return CrashVerdict(case, "failed", _failure(sweep), tuple(breach_lines(case, sweep)), sweep)
     try:
@@ -82,13 +84,14 @@ def judge(case: str, sweep: Sweep, project: Project, *, update: bool = False, pa
     if partial:
         wanted = {row.point for row in rows}
         golden = [row for row in golden if row.point in wanted]
-    lines = change_lines(golden, rows)
     if update and not partial:
-        return _accept(case, rows, sweep, project, lines)
-    if not lines:
+        return _accept(case, rows, sweep, project, golden)
+    count = changed_points(golden, rows)
+    if not count:
         return CrashVerdict(case, "same", "", (), sweep)
-    headline = f"{len(lines)} crash point{'s go' if len(lines) != 1 else ' goes'} another way than {source} says"
-    return CrashVerdict(case, "drift", headline, tuple(lines), sweep)
+    headline = f"{count} crash point{'s go' if count != 1 else ' goes'} another way than {source} says"
+    advice = Line(f"accept with: harness crash {shlex.quote(case)} --update-golden", "faint")
+    return CrashVerdict(case, "drift", headline, (*change_lines(golden, rows), advice), sweep)
 
 
 def _row(crash: Crash) -> Row:
@@ -96,7 +99,7 @@ def _row(crash: Crash) -> Row:
 
 
 def _accept(
-    case: str, rows: Sequence[Row], sweep: Sweep, project: Project, lines: Sequence[Line], *, replaced: bool = False
+    case: str, rows: Sequence[Row], sweep: Sweep, project: Project, golden: Sequence[Row], *, replaced: bool = False
 ) -> CrashVerdict:
     path = crash_golden_path(project.golden_traces, case)
     known = path.exists()
@@ -109,8 +112,10 @@ def _accept(
         return CrashVerdict(case, "unchanged", "", (), sweep)
     if not known:
         return CrashVerdict(case, "new", f"{len(rows)} crash points", (), sweep)
-    headline = "replaced" if replaced else f"{len(lines)} crash points changed"
-    return CrashVerdict(case, "accepted", headline, tuple(lines), sweep)
+    if replaced:
+        return CrashVerdict(case, "accepted", "replaced", (), sweep)
+    headline = f"{changed_points(golden, rows)} crash points changed"
+    return CrashVerdict(case, "accepted", headline, tuple(change_lines(golden, rows)), sweep)
 
 
 def _failure(sweep: Sweep) -> str:
