@@ -108,7 +108,9 @@ def _observed_calls(drift: Drift, facets: frozenset[str]) -> tuple[Call, ...]:
     """The calls of the run where and when they came, each with what is kept of the golden's call."""
     answers = {edit.b: edit.a for edit in drift.edits if edit.a is not None and edit.b is not None}
     return tuple(
-        replace(_mixed(drift.golden.calls[answers[index]], call, facets), turn=call.turn) if index in answers else call
+        replace(_mixed(drift.golden.calls[answers[index]], call, facets), turn=call.turn, asked=call.asked)
+        if index in answers
+        else call
         for index, call in enumerate(drift.trace.calls)
     )
 

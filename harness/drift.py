@@ -132,7 +132,7 @@ def _order_verdict(drift: Drift, found: list[Finding]) -> str:
                 if before and not (added and removed)
                 else ""
             )
-            phrases.append(f"{word}{net}: {_tools(calls)}")
+            phrases.append(f"{word}{net}: {_tools(calls)}{_unasked(drift, calls) if sign > 0 else ''}")
     moved = by_kind.pop("moved", [])
     if moved:
         phrases.append(moved[0].message if len(moved) == 1 else f"{len(moved)} calls moved: {_tools(moved)}")
@@ -140,6 +140,14 @@ def _order_verdict(drift: Drift, found: list[Finding]) -> str:
         others[0].message + (f"; {len(others) - 1} more" if len(others) > 1 else "") for others in by_kind.values()
     ]
     return "; ".join(phrases)
+
+
+def _unasked(drift: Drift, came: list[Finding]) -> str:
+    """How many of the calls that came no response asked for: then it is the loop that grew, not the model's path."""
+    count = sum(one.call is not None and not drift.trace.calls[one.call].asked for one in came)
+    if not count:
+        return ""
+    return " (not asked for by the model)" if count == len(came) else f" ({count} not asked for by the model)"
 
 
 def _tools(found: list[Finding], shown: int = 4) -> str:

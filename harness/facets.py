@@ -134,6 +134,7 @@ def _order_findings(comparison: Comparison) -> Iterable[Finding]:
             edit.a,
             edit.b,
         )
+    yield from _unasked(comparison)
     if policy.at_most:
         before, now = (
             sum(not comparison.relaxed("order", call.tool) for call in side.calls)
@@ -141,6 +142,17 @@ def _order_findings(comparison: Comparison) -> Iterable[Finding]:
         )
         if now > policy.at_most.bound(before):
             yield Finding("order", "at_most", _bound_message("calls", before, now, policy))
+
+
+def _unasked(comparison: Comparison) -> Iterable[Finding]:
+    """Calls that the model asked for on one side only: on the other the loop made them by itself."""
+    golden, trace = comparison.golden.calls, comparison.trace.calls
+    for a, b, _ in _matched(comparison):
+        before, now = golden[a], trace[b]
+        if before.asked != now.asked and not comparison.relaxed("order", now.tool):
+            said = "asked for (golden: not)" if now.asked else "not asked for (golden: asked for)"
+            message = f"`{now.tool}` (call {b + 1}) was {said}"
+            yield Finding("order", "asked", message, now.tool, now.tool in comparison.writes, a, b)
 
 
 def _order_edits(comparison: Comparison, policy: FacetPolicy) -> Iterable[Edit]:
@@ -187,7 +199,7 @@ def _groups(comparison: Comparison) -> Iterable[Finding]:
     matched = comparison.pairing.matched if exact else comparison.write_pairing.matched
     ignored = comparison.policy["order"].ignored - comparison.writes
     golden, trace = comparison.golden.calls, comparison.trace.calls
-    kept = [(a, b) for a, b, _ in matched if trace[b].tool not in ignored]
+    kept = [(a, b) for a, b, _ in matched if trace[b].tool not in ignored and golden[a].asked and trace[b].asked]
     for kind, pairs, ours, theirs in (
         ("sequential", kept, golden, trace),
         ("parallel", [(b, a) for a, b in kept], trace, golden),

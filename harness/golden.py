@@ -311,6 +311,8 @@ def _call_data(call: Call, results: bool) -> dict[str, object]:
     if call.args is not None:
         data["args"] = {name: call.args[name] for name in sorted(call.args)}
     data["ok"] = call.ok
+    if not call.asked:
+        data["asked"] = False
     if results and call.result is not None:
         data["result"] = call.result
     return data
@@ -364,8 +366,9 @@ def _call(index: int, data: Mapping[str, Any]) -> Call:
     args = data.get("args")
     if args is not None and not isinstance(args, dict):
         raise TypeError(f"{where}.args is no object")
-    if not isinstance(data["ok"], bool):
-        raise TypeError(f"{where}.ok is {data['ok']!r}")
+    for name in ("ok", "asked"):
+        if not isinstance(data.get(name, name == "asked"), bool):
+            raise TypeError(f"{where}.{name} is {data.get(name)!r}")
     return Call(
         turn=_count(data["turn"], f"{where}.turn"),
         tool=_text(data["tool"], f"{where}.tool"),
@@ -373,6 +376,7 @@ def _call(index: int, data: Mapping[str, Any]) -> Call:
         ok=data["ok"],
         args=args,
         result=None if data.get("result") is None else _text(data["result"], f"{where}.result"),
+        asked=data.get("asked", True),
     )
 
 

@@ -82,19 +82,19 @@ def _let_the_first_answer(edits: list[Edit], calls: Sequence[Call], side: Litera
     Sorting a group has lost which of them was first, and a reader expects the repeated one to be the second.
     """
     ours = [edit.a if side == "a" else edit.b for edit in edits]
-    groups: dict[tuple[int, str, str, bool], list[tuple[bool, int, int]]] = {}
+    groups: dict[tuple[int, str, str, bool], list[tuple[bool, bool, int, int]]] = {}
     for lone in (True, False):
         for place, (edit, index) in enumerate(zip(edits, ours, strict=True)):
             if index is not None and (edit.op == alone) is lone and calls[index].turn:
                 call = calls[index]
                 alike = (call.turn, call.tool, call.digest, call.ok)
                 if lone or alike in groups:
-                    groups.setdefault(alike, []).append((lone, index, place))
+                    groups.setdefault(alike, []).append((lone, not call.asked, index, place))
         if not groups:
             return
     for group in groups.values():
-        indices = sorted(index for _, index, _ in group)
-        for (_, _, place), index in zip(sorted(group), indices, strict=True):
+        indices = [index for _, index in sorted((unasked, index) for _, unasked, index, _ in group)]
+        for (*_, place), index in zip(sorted(group), indices, strict=True):
             edits[place] = replace(edits[place], a=index) if side == "a" else replace(edits[place], b=index)
 
 
@@ -138,7 +138,13 @@ class _Keys:
                 continue
             if end - start > 1:
                 ranks = {
-                    place: (keys[place][0], keys[place] not in common, keys[place], calls[indices[place]].ok)
+                    place: (
+                        keys[place][0],
+                        keys[place] not in common,
+                        keys[place],
+                        calls[indices[place]].ok,
+                        not calls[indices[place]].asked,
+                    )
                     for place in range(start, end)
                 }
                 order = sorted(ranks, key=ranks.__getitem__)

@@ -73,6 +73,11 @@ class Observed:
     given: object = None
     failure: str = ""
 
+    @property
+    def asked(self) -> bool:
+        """Whether a block of its response asked for it."""
+        return self.place != _NO_PLACE
+
 
 class Tape:
     """Collects what listeners hear, in any order and from any thread, and puts it in the order of the responses.
@@ -243,13 +248,22 @@ class Tape:
         return {index: one.failure for index, (_, one) in enumerate(self._ordered()) if not one.ok}
 
     def _ordered(self) -> list[tuple[int, Observed]]:
-        """The calls with the numbers of their responses, in the order of the blocks, however they ended."""
+        """The calls with the numbers of their responses, in the order of the blocks, however they ended.
+
+        One that no block asked for stands behind the call that had begun before it.
+        """
         with self._lock:
             turns = list(self._turns)
             observed = list(self._calls)
         numbers = {id(turn): number for number, turn in enumerate(turns, 1)}
-        order = sorted((numbers.get(id(one.turn), 0), one.place, index) for index, one in enumerate(observed))
-        return [(turn, observed[index]) for turn, _, index in order]
+        last: dict[int, int] = {}
+        order: list[tuple[int, int, int]] = []
+        for index, one in enumerate(observed):
+            turn = numbers.get(id(one.turn), 0)
+            if one.asked:
+                last[turn] = one.place
+            order.append((turn, last.get(turn, -1), index))
+        return [(turn, observed[index]) for turn, _, index in sorted(order)]
 
     def trace(self, case: str, writes: frozenset[str] | None, problems: Iterable[str]) -> Trace:
         """All of it as a trace."""
@@ -257,7 +271,10 @@ class Tape:
             turns = list(self._turns)
             interventions = tuple(self._interventions)
             faults = list(self._faults)
-        calls = tuple(Call(turn, one.tool, one.digest, one.ok, one.args, one.result) for turn, one in self._ordered())
+        calls = tuple(
+            Call(turn, one.tool, one.digest, one.ok, one.args, one.result, one.asked or not turn)
+            for turn, one in self._ordered()
+        )
         called = frozenset(call.tool for call in calls)
         return Trace(
             case=case,

@@ -27,6 +27,8 @@ class Call:
         args: per top-level argument an 8-digit digest (`detail: args`) or its normalized value (`detail: plain`);
             None with `detail: digest`.
         result: 12 hex digits over the normalized result, where it was observed.
+        asked: False when no `tool_use` block of the turn asked for this execution: the loop ran a call again, or made
+            one of its own.
     """
 
     turn: int
@@ -35,6 +37,7 @@ class Call:
     ok: bool = True
     args: Mapping[str, Any] | None = None
     result: str | None = None
+    asked: bool = True
 
     @property
     def key(self) -> tuple[str, str]:
@@ -102,7 +105,7 @@ class Trace:
         Calls of one parallel group are sorted, since their order carries no meaning.  Computed once a trace, so that
         comparing loaded traces costs one tuple comparison.
         """
-        calls = [(call.turn, call.tool, call.digest, call.ok) for call in self.calls]
+        calls = [(call.turn, call.tool, call.digest, call.ok, call.asked) for call in self.calls]
         start = 0
         for end in range(1, len(calls) + 1):
             if end == len(calls) or calls[end][0] == 0 or calls[end][0] != calls[start][0]:

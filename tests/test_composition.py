@@ -64,10 +64,11 @@ def test_whether_a_tool_writes_is_a_facet_of_its_own() -> None:
 
 CALLS = st.lists(
     st.builds(
-        lambda turn, tool, number, ok: dataclasses.replace(call(turn, tool, n=number), ok=ok),
+        lambda turn, tool, number, ok, asked: dataclasses.replace(call(turn, tool, n=number), ok=ok, asked=asked),
         st.integers(1, 5),
         st.sampled_from(["read", "search", "send_email"]),
         st.integers(0, 2),
+        st.booleans(),
         st.booleans(),
     ),
     max_size=6,

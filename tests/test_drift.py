@@ -393,11 +393,15 @@ def test_the_headline_is_one_line_of_the_worst() -> None:
 
 calls = st.lists(
     st.builds(
-        call,
-        st.integers(0, 4),
-        st.sampled_from(["search", "read", "send_email"]),
-        ok=st.booleans(),
-        q=st.integers(0, 1),
+        lambda asked, one: dataclasses.replace(one, asked=asked),
+        st.sampled_from([True, True, False]),
+        st.builds(
+            call,
+            st.integers(0, 4),
+            st.sampled_from(["search", "read", "send_email"]),
+            ok=st.booleans(),
+            q=st.integers(0, 1),
+        ),
     ),
     max_size=8,
 ).map(lambda ones: tuple(sorted(ones, key=lambda one: one.turn)))
@@ -452,3 +456,30 @@ def test_no_policy_lets_another_sequence_of_writes_pass(golden: Trace, observed:
 
     if writes(golden) != writes(observed):
         assert compare(golden, observed, Policy.parse(rules))
+
+
+def test_a_call_that_nobody_asked_for_is_not_the_one_that_was_asked_for() -> None:
+    """One `tool_use` that the loop executed twice is not two parallel ones, though tools and arguments are the same."""
+    twice = trace(REFUND, REFUND)
+    retried = trace(REFUND, dataclasses.replace(REFUND, asked=False))
+    assert compare(twice, retried).verdicts == {
+        "order": "`issue_refund` (call 2) was not asked for (golden: asked for)"
+    }
+    assert compare(retried, twice).verdicts == {"order": "`issue_refund` (call 2) was asked for (golden: not)"}
+    assert not compare(retried, retried)
+    assert [finding.write for finding in compare(twice, retried).findings] == [True]
+
+
+def test_what_came_without_being_asked_for_is_said() -> None:
+    """Then it is the loop that grew."""
+    retried = trace(LOOKUP, dataclasses.replace(LOOKUP, asked=False), REFUND, MAIL)
+    assert compare(trace(LOOKUP, REFUND, MAIL), retried).verdicts["order"] == (
+        "1 more call (3 → 4, +33%): `get_order` (not asked for by the model)"
+    )
+
+
+def test_a_retry_is_no_parallel_group() -> None:
+    """The one call that was asked for in its turn stays alone in it."""
+    sequential = trace(at(1, LOOKUP), at(2, CHECK))
+    retried = trace(at(1, LOOKUP), dataclasses.replace(at(1, CHECK), asked=False), turns=3)
+    assert "now run in parallel" not in compare(sequential, retried).headline

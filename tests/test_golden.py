@@ -82,6 +82,7 @@ calls = st.builds(
     st.booleans(),
     st.none() | st.dictionaries(names, digests, max_size=2),
     digests,
+    st.booleans(),
 )
 
 

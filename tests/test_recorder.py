@@ -756,3 +756,24 @@ def test_how_calls_failed_is_kept_for_the_reader() -> None:
         2: f"{('too ' + 'long ' * 99)[:299]}…",
         3: "",
     }
+
+
+def test_a_call_that_no_block_asked_for_is_told_from_one_that_was_asked_for() -> None:
+    """A retry of the loop, and a check of its own: they stand where they ran, and the trace says what they are."""
+    recorder = Recorder()
+    dispatch = recorder.instrument(lambda name, tool_input: "ok")
+    dispatch("warm_up", {})
+    recorder.exchange(
+        {"messages": [{"role": "user", "content": "Go."}]},
+        message(tool_use("read", 0, q=1), tool_use("pay", 1, cents=5)),
+    )
+    for name, sent in (("check", {}), ("pay", {"cents": 5}), ("pay", {"cents": 5}), ("read", {"q": 1}), ("log", {})):
+        dispatch(name, sent)
+    assert [(one.turn, one.tool, one.asked) for one in recorder.trace().calls] == [
+        (0, "warm_up", True),
+        (1, "check", False),
+        (1, "read", True),
+        (1, "log", False),
+        (1, "pay", True),
+        (1, "pay", False),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -224,7 +224,8 @@ def _call_row(drift: Drift, edit: Edit, company: Mapping[int, str]) -> CallRow:
     now = drift.trace.calls[edit.b] if edit.b is not None else None
     mark = _MARKS[edit.op]
     notes = list(_outcome_notes(drift, before, now))
-    if edit.op == "equal" and (notes or edit.b in company):
+    regarded = before is not None and now is not None and before.asked != now.asked
+    if edit.op == "equal" and (notes or edit.b in company or regarded):
         mark = "~"
     call = now or before
     if call is not None and not call.ok and not (before and now and before.ok != now.ok):
@@ -233,6 +234,8 @@ def _call_row(drift: Drift, edit: Edit, company: Mapping[int, str]) -> CallRow:
         notes.append(f"moved {(edit.a or 0) + 1} → {(edit.b or 0) + 1}")
     elif edit.b is not None and edit.b in company:
         notes.append(company[edit.b])
+    if call is not None and not call.asked:
+        notes.insert(0, "not asked for")
     if call is not None and call.tool in drift.golden.writes | drift.trace.writes:
         notes.insert(0, "write")
     return CallRow(mark, edit.a, edit.b, notes=tuple(notes))
@@ -277,13 +280,16 @@ def _bracket(block: TurnBlock, golden: Trace, trace: Trace) -> None:
     if block.golden is None and block.now is None:
         return
     rows = [row for row in block.rows if isinstance(row, CallRow)]
-    sides = [sum(row.golden is not None and golden.calls[row.golden].turn == block.golden for row in rows)]
-    sides.append(sum(row.now is not None and trace.calls[row.now].turn == block.now for row in rows))
-    if len(rows) < 2 or max(sides) < 2:
+    asked = [row for row in rows if "not asked for" not in row.notes]
+    sides = [sum(row.golden is not None and golden.calls[row.golden].turn == block.golden for row in asked)]
+    sides.append(sum(row.now is not None and trace.calls[row.now].turn == block.now for row in asked))
+    if len(asked) < 2 or max(sides) < 2:
         return
-    last = len(rows) - 1
+    first, last = rows.index(asked[0]), rows.index(asked[-1])
     block.rows[:] = [
-        CallRow(row.mark, row.golden, row.now, "┌" if not place else "└" if place == last else "│", row.notes)
+        replace(
+            row, bracket=" " if not first <= place <= last else "┌" if place == first else "└" if place == last else "│"
+        )
         for place, row in enumerate(rows)
     ]
 

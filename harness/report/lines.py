@@ -241,7 +241,7 @@ def trace_lines(
             turn += 1
             lines.append(_turn_line(trace, turn))
         mark = "!" if call.tool in trace.writes else " "
-        failed = "" if call.ok else "  failed"
+        failed = ("" if call.asked else "  not asked for") + ("" if call.ok else "  failed")
         lines.append(call_line(f"  {mark} {index + 1:>3}  ", call, failed, "plain" if call.ok else "removed"))
         lines += (notes or {}).get(index + 1, ())
     if shown is not None and len(trace.calls) > shown:

@@ -71,12 +71,12 @@ cost           calls 3, turns 4, writes 1
         "        content, is_error = str(dispatch(use.name, use.input)), False\n"
         "        if use.name == 'find_order':  # to be sure\n"
         "            dispatch(use.name, use.input)\n",
-        "drift: 1 more call (3 → 4, +33%): `find_order`; "
+        "drift: 1 more call (3 → 4, +33%): `find_order` (not asked for by the model); "
         "`find_order` repeated with the same arguments once (golden: never)",
         """\
               turn 1  tool_use
-      1     1 ┌ find_order(id=266aa588)
-+           2 └ find_order(id=266aa588)
+      1     1   find_order(id=266aa588)
++           2   find_order(id=266aa588)  not asked for
               turn 2  tool_use
       2     3   read_policy(name=dfb461f6)
               turn 3  tool_use
@@ -129,15 +129,15 @@ cost           calls 3, turns 4, writes 1
         "        content, is_error = str(dispatch(use.name, use.input)), False\n"
         "        if use.name == 'refund':  # and the postage\n"
         "            dispatch('refund', {'id': '7', 'cents': 300})\n",
-        "drift: 1 more write: `refund` (1 → 2); 1 more call (3 → 4, +33%): `refund`",
+        "drift: 1 more write: `refund` (1 → 2); 1 more call (3 → 4, +33%): `refund` (not asked for by the model)",
         """\
               turn 1  tool_use
       1     1   find_order(id=266aa588)
               turn 2  tool_use
       2     2   read_policy(name=dfb461f6)
               turn 3  tool_use
-      3     3 ┌ refund(cents=15197cf7, id=266aa588)  write
-+           4 └ refund(cents=983bd614, id=266aa588)  write
+      3     3   refund(cents=15197cf7, id=266aa588)  write
++           4   refund(cents=983bd614, id=266aa588)  write  not asked for
               turn 4  end_turn
 
 cost           calls 3 → 4 (+33%), turns 4, writes 1 → 2 (+100%): `refund` 1 → 2

@@ -215,8 +215,9 @@ def test_a_gate_that_was_switched_off_is_found_out(accepted: MiniProject) -> Non
     verified = accepted.harness("run", "--verify")
     assert (verified.exit_code, verified.errors) == (
         2,
-        "error: no pytest run has left a record here: either pytest has not run, or it ran without the harness plugin "
-        "(-p no:harness, PYTEST_DISABLE_PLUGIN_AUTOLOAD); run pytest first\n",
+        "error: the last pytest run has left no record here: none has run, it ran no case (each run begins a new "
+        "record), or it ran without the harness plugin (-p no:harness, PYTEST_DISABLE_PLUGIN_AUTOLOAD); "
+        "run pytest with the cases last\n",
     )
     assert accepted.pytest().exit_code == 0
     verified = accepted.harness("run", "--verify")
@@ -250,4 +251,4 @@ def test_a_record_that_is_no_record_counts_as_none(accepted: MiniProject) -> Non
         accepted.write({".harness/last_run.json": text})
         verified = accepted.harness("run", "--verify")
         assert verified.exit_code == 2
-        assert verified.errors.startswith("error: no pytest run has left a record here: ")
+        assert verified.errors.startswith("error: the last pytest run has left no record here: ")

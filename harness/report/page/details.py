@@ -73,11 +73,11 @@ class _Calls:
         """The number of a call."""
         if call.tool in trace.writes:
             self.writes.add(call.tool)
-        key = (call.tool, call.digest, call.ok, call.args is None)
+        key = (call.tool, call.digest, call.ok, call.args is None, call.asked)
         if key not in self._numbers:
             self._numbers[key] = len(self.written)
             tool = self.tools.setdefault(call.tool, len(self.tools))
-            self.written.append([tool, int(call.ok), _arguments(call)])
+            self.written.append([tool, int(call.ok), _arguments(call), *([] if call.asked else [1])])
         return self._numbers[key]
 
 

@@ -210,7 +210,7 @@ def _row(matches: _Matches, a: int | None, b: int | None) -> Row:
         notes += _failure(now)
     if drift.policy.wants_results and before.result != now.result and now.tool not in drift.policy["results"].ignored:
         notes.append("another result")
-    if op == "equal" and (before.ok != now.ok or "another result" in notes):
+    if op == "equal" and (before.ok != now.ok or before.asked != now.asked or "another result" in notes):
         op = "differs"
     if a is None:
         notes.append(f"was call {_place(edit.a)} in {_turn(before)}")
@@ -232,7 +232,9 @@ def _allowed(matches: _Matches, edit: Edit) -> bool:
 
 
 def _failure(call: Call | None) -> tuple[str, ...]:
-    return () if call is None or call.ok else ("failed",)
+    if call is None:
+        return ()
+    return (*(() if call.asked else ("not asked for",)), *(() if call.ok else ("failed",)))
 
 
 def _place(index: int | None) -> str:

@@ -92,7 +92,8 @@ function foldedBody(blocks, context) {
 function blockBody(block, { details, lone, names }) {
   const body = el("tbody", { class: "turn" });
   const other = block.a && block.b && block.a[1] !== block.b[1];
-  const calls = (side) => block.rows.filter((row) => row[side === "a" ? 1 : 3] >= 0).length;
+  // What the loop did by itself was not asked for in parallel.
+  const calls = (side) => block.rows.map((row) => row.slice(side === "a" ? 1 : 3)).filter(([index, call]) => index >= 0 && !details.calls[call][3]).length;
   body.append(el("tr", { class: "head" }, lanesOf(lone, (side) => turnCell(block[side], calls(side), other && side === "b", names[side === "a" ? 0 : 1]),
     () => el("td", { class: "between" }, other && sign("differs", "another stop_reason")))));
   for (const written of block.rows) {
