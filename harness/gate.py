@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from harness.atomic import write_atomically
 from harness.drift import Drift, compare
 from harness.errors import GoldenError, HarnessError, PolicyError
-from harness.golden import GoldenStore, dump_trace, load_trace
+from harness.golden import GoldenStore, dump_trace
+from harness.normalize import DIGEST_KEY_VARIABLE
 from harness.policy import Policy
 from harness.report.lines import SHOWN, Line, drift_lines, plain_text, printable, trace_lines
 
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from harness.project import Project
     from harness.trace import Trace
 
-__all__ = ["PASSED", "Gate", "Status", "Verdict"]
+__all__ = ["NOT_OURS", "PASSED", "Gate", "Status", "Verdict"]
 
 Status: TypeAlias = Literal["same", "drift", "missing", "unusable", "failed", "new", "accepted", "unchanged"]
 
 PASSED: Final = frozenset({"same", "new", "accepted", "unchanged"})
 """The statuses with which the build may go on."""
 
-# A golden that another version or another key made is not ours to replace.
-_NOT_OURS: Final = ("newer", "wrong_key")
+NOT_OURS: Final = ("newer", "wrong_key")
+"""Kinds of goldens that are not ours to replace: another version or another key made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +114,40 @@ class Gate:
         self._keep(verdict, trace)
         return verdict
 
-    def accept_pending(self, case: str, policy: Policy, facets: Collection[str] = ()) -> Verdict:
-        """Accept the pending trace of a case without running it again.
+    def pending_fault(self, case: str, trace: Trace) -> str:
+        """Why what is pending for a case must not become its golden, however it compares; empty when it may.
+
+        Args:
+            case: whose golden it would become.
+            trace: what is pending.
+        """
+        if trace.case != case:
+            return f"what is pending is a run of another case, {trace.case!r}; run {case} again"
+        if trace.digest_key != self.store.fingerprint:
+            keys = [f"the key {key}" if key else "no key" for key in (trace.digest_key, self.store.fingerprint)]
+            return (
+                f"its digests were made with {keys[0]}, and {DIGEST_KEY_VARIABLE} gives {keys[1]}; "
+                "set the key that goldens are made with, and run it again"
+            )
+        return next(iter(trace.problems), "")
+
+    def accept_pending(self, case: str, trace: Trace, policy: Policy, facets: Collection[str] = ()) -> Verdict:
+        """Accept what is pending for a case without running it again.
 
         Args:
             case: its id.
+            trace: what is pending, as it was looked at: a run may rewrite the file at any time.
             policy: how strict its comparison is.
             facets: what to accept of it, as in `harness.policy.FACETS`; empty for the whole run.  Where drift is left,
                 the trace stays pending.
 
         Raises:
-            HarnessError: nothing is pending, what is pending is unusable, its run had problems, or the facets cannot be
-                taken apart from others.
+            HarnessError: it must not be this golden (`pending_fault`), the golden there is not ours to replace, or the
+                facets cannot be taken apart from others.
         """
-        path = self.pending_path(case)
-        if not path.is_file():
-            raise HarnessError(f"nothing is pending for {case!r}: its last run passed, or it has not run yet")
-        trace = load_trace(path, self.store.shown(path))
-        if trace.problems:
-            raise HarnessError(f"{case} cannot be accepted: {trace.problems[0]}")
+        fault = self.pending_fault(case, trace)
+        if fault:
+            raise HarnessError(f"{case} cannot be accepted: {fault}")
         verdict = self._accept_facets(trace, policy, facets) if facets else self.judge(trace, policy, update=True)
         if not verdict.passed:
             raise HarnessError(f"{case} cannot be accepted: {verdict.headline}")
@@ -169,7 +185,7 @@ class Gate:
         except GoldenError as error:
             status: Status = "missing" if error.kind == "missing" else "unusable"
             lines = trace_lines(trace, SHOWN)
-            if error.kind not in ("missing", *_NOT_OURS):
+            if error.kind not in ("missing", *NOT_OURS):
                 lines += [Line(""), _advice(trace.case, "restore the golden from git, or accept this run with")]
             return Verdict(trace.case, status, str(error), tuple(lines), trace)
         drift = compare(golden, trace, policy)
@@ -187,7 +203,7 @@ class Gate:
         try:
             drift = compare(self.store.load(trace.case), trace, policy)
         except GoldenError as error:
-            if error.kind in _NOT_OURS:
+            if error.kind in NOT_OURS:
                 return Verdict(trace.case, "unusable", str(error), (), trace)
             what = str(error).partition(";")[0]  # without the advice, which was just taken
             replaced = "" if error.kind == "missing" else f"replaced: {what}"

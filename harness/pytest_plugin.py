@@ -270,8 +270,10 @@ class _Reporter:
         project = self.config.stash[PROJECT]
         if project is not None and not self.config.getoption("collectonly"):
             from harness.last_run import forget_last_run
+            from harness.results_record import forget_results
 
             forget_last_run(project)
+            forget_results(project)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Read what a test published; under xdist the reports of all workers come by here."""

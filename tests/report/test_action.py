@@ -133,7 +133,9 @@ def test_from_the_run_to_the_comment(runner: Runner) -> None:
     reported = runner.run("Annotations, job summary, comment")
     assert reported.returncode == 0
     assert [line.partition(",line")[0] for line in reported.stdout.splitlines()] == [
-        "::error file=golden_traces/book.json", "::error file=golden_traces/other.json"
+        "::error file=golden_traces/book.json", "::error file=golden_traces/other.json",
+        "::notice title=Goldens are not compared with a base branch::golden_traces/ is in no git repository "
+        "(fatal: not a git repository (or any of the parent directories): .git)",
     ]  # fmt: skip
     assert runner.summary.read_text(encoding="utf-8") == runner.comment.read_text(encoding="utf-8")
     assert runner.comment.read_text(encoding="utf-8").startswith(
