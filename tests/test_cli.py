@@ -338,3 +338,12 @@ def test_a_folder_that_was_removed_is_one_error(tmp_path: Path) -> None:
         "",
         "error: the working directory no longer exists; cd to one that does\n",
     )
+
+
+def test_a_stdout_that_takes_no_more_is_one_error(mini_project: MiniProject) -> None:
+    """A full disk, or a stream that was closed: never a traceback."""
+    command = f"{sys.executable} -m harness schema"
+    full = mini_project.run("sh", "-c", f"{command} > /dev/full")
+    assert (full.exit_code, full.errors) == (2, "error: stdout cannot be written: No space left on device\n")
+    closed = mini_project.run("sh", "-c", f"{command} >&-")
+    assert (closed.exit_code, closed.errors) == (0, "")
