@@ -83,6 +83,10 @@ def main(arguments: list[str] | None = None) -> None:
     """
     if sys.stdout is None:  # closed by who started us
         sys.stdout = io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        # A pipe on Windows, or PYTHONIOENCODING: what the encoding does not hold is escaped, and no reason to stop.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         with _told_where_it_goes():
             _check_folder()

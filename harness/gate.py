@@ -29,6 +29,8 @@ Status: TypeAlias = Literal["same", "drift", "missing", "unusable", "failed", "n
 PASSED: Final = frozenset({"same", "new", "accepted", "unchanged"})
 """The statuses with which the build may go on."""
 
+_EXPECTED: Final = "it is expected to fail (xfail); take the mark away before its path is accepted"
+
 NOT_OURS: Final = ("newer", "wrong_key")
 """Kinds of goldens that are not ours to replace: another version or another key made them."""
 
@@ -94,7 +96,9 @@ class Gate:
         found = case_named(case, self.project)
         return self.policy if found is None else found.policy(self.policy)
 
-    def judge(self, trace: Trace, policy: Policy, *, update: bool | None = None) -> Verdict:
+    def judge(
+        self, trace: Trace, policy: Policy, *, update: bool | None = None, expected_to_fail: bool = False
+    ) -> Verdict:
         """Compare a run with its golden, or accept it.
 
         A run that does not pass leaves its trace under `pending/` for `harness accept`; one that passes removes it.
@@ -103,15 +107,17 @@ class Gate:
             trace: what was observed; its `problems` keep it from being accepted.
             policy: how strict to be.
             update: overrides the gate's own setting for this run.
+            expected_to_fail: the run is compared and never accepted, now or later.
         """
+        wanted = (self.update if update is None else update) and not expected_to_fail
         problems = [*trace.problems, *_policy_problems(trace, policy)]
         if problems:
             verdict = self._failed(trace, problems)
-        elif self.update if update is None else update:
+        elif wanted:
             verdict = self._accept(trace, policy)
         else:
             verdict = self._compare(trace, policy)
-        self._keep(verdict, trace)
+        self._keep(verdict, replace(trace, problems=(*trace.problems, _EXPECTED)) if expected_to_fail else trace)
         return verdict
 
     def pending_fault(self, case: str, trace: Trace) -> str:
@@ -123,6 +129,8 @@ class Gate:
         """
         if trace.case != case:
             return f"what is pending is a run of another case, {trace.case!r}; run {case} again"
+        if not self._has_source(case, trace):
+            return f"{'its case file' if trace.owner is None else trace.owner} is gone; if it was renamed, run it again"
         if trace.digest_key != self.store.fingerprint:
             keys = [f"the key {key}" if key else "no key" for key in (trace.digest_key, self.store.fingerprint)]
             return (
@@ -163,6 +171,14 @@ class Gate:
         self._keep(left, trace)
         taken = compare(golden, composed, policy)
         return Verdict(trace.case, "accepted", taken.headline, tuple(drift_lines(taken)), trace, left.drift)
+
+    def _has_source(self, case: str, trace: Trace) -> bool:
+        """Whether what made a trace, a case file or a test, is still there."""
+        from harness.case.named import case_file
+
+        if trace.owner is not None:
+            return (self.project.root / trace.owner).is_file()
+        return case_file(case, self.project) is not None
 
     def pending_path(self, case: str) -> Path:
         """Where the observed trace of a case waits for a decision."""

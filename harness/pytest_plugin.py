@@ -215,7 +215,7 @@ def golden_trace(request: pytest.FixtureRequest) -> GoldenTrace:
         item.user_properties.append((RESULT, facts))
 
     owner = Path(os.path.relpath(request.path, gate.project.root)).as_posix()
-    return GoldenTrace(gate, owner, item.nodeid, publish, update=gate.update and not expected)
+    return GoldenTrace(gate, owner, item.nodeid, publish, expected_to_fail=expected)
 
 
 def _project_or_root(config: pytest.Config) -> Project:

@@ -136,6 +136,8 @@ class _Gathering:
         overtaken = self._overtaken(case, result)
         if not overtaken:
             return result
+        if case not in self._files and result.case_file:
+            return Result("not_run", overtaken)
         if result.status not in PASSED and pending is not None:
             return self._unrecorded(case, change, pending)  # what waits, against the golden that there is now
         golden = self.goldens.traces.get(case)
@@ -166,7 +168,9 @@ class _Gathering:
             return Result("unusable", change.problem or "an unresolved merge conflict")
         status: RunStatus = "not_run"
         headline = ""
-        if pending is not None and pending.problems:
+        if case not in self._files and pending is not None and pending.owner is None:
+            headline = "its case file is gone"
+        elif pending is not None and pending.problems:
             status, headline = "failed", pending.problems[0]
         elif change.kind == "new":
             status, headline = "missing", "no golden yet"

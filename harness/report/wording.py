@@ -133,7 +133,10 @@ def advice(entry: Entry, report: Report) -> Advice | None:
         if entry.crash_status == "failed":
             return Advice("mend", "a broken invariant cannot be accepted; see what breaks", f"harness crash {name}")
         return Advice("accept", "", f"harness crash {name} --update-golden")
-    if entry.status in ("drift", "missing") and entry.change.after is None:
+    observed = entry.change.after
+    if entry.status in ("drift", "missing") and observed is not None and observed.problems:
+        return Advice("mend", observed.problems[0])
+    if entry.status in ("drift", "missing") and observed is None:
         return Advice("mend", "what it did was not kept; run it again", f"harness run {name}")
     if entry.status in ("drift", "missing"):
         return Advice("accept", "", f"harness accept {name}")

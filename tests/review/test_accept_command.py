@@ -204,3 +204,17 @@ def test_spoilt_decisions_are_none(waiting: MiniProject, spoilt: str) -> None:
     waiting.write({".harness/decisions.json": spoilt})
     assert waiting.harness("accept", "new").exit_code == 0
     assert "- new: new golden, 6 calls, 6 turns\n" in waiting.harness("review", "--message").output
+
+
+def test_what_nothing_runs_any_more_is_not_accepted(waiting: MiniProject) -> None:
+    """A case, or a test, that was renamed since would leave a golden that nobody owns."""
+    (waiting.root / "cases/new.yaml").unlink()
+    waiting.write({".harness/pending/nightly.json": dump_trace(replace(GOLDEN, case="nightly", owner="test_it.py"))})
+    outcome = waiting.harness("accept", "new", "nightly")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors == (
+        "refused   new: new cannot be accepted: its case file is gone; if it was renamed, run it again\n"
+        "refused   nightly: nightly cannot be accepted: test_it.py is gone; if it was renamed, run it again\n"
+    )
+    waiting.write({"test_it.py": ""})
+    assert waiting.harness("accept", "nightly").changed == {"golden_traces/nightly.json": "added"}
