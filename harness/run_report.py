@@ -11,6 +11,7 @@ from harness.errors import CaseError, GoldenError, HarnessError
 from harness.gate import PASSED, Gate
 from harness.golden import load_trace
 from harness.golden_history import histories
+from harness.normalize import DIGEST_KEY_VARIABLE
 from harness.report.entries import Entry, Report, RunStatus
 from harness.repository import Repository, path_names
 from harness.results_record import Result, file_digest, path_digest, read_results
@@ -120,6 +121,9 @@ class _Gathering:
         golden = self.goldens.traces.get(case)
         if golden is None or pending is None:
             return Change(case, "same" if pending is None else "new", golden, pending, crash=crash), ""
+        fault = _incomparable(case, golden, pending)
+        if fault:
+            return Change(case, "unusable", golden, pending, problem=fault, crash=crash), ""
         try:
             drift = compare(golden, pending, self._gate.policy_of(case))
         except CaseError as error:
@@ -187,6 +191,16 @@ class _Gathering:
         from harness.stuck.audit import audit
 
         return audit(trace, stuck_settings(trace.case, self._project))
+
+
+def _incomparable(case: str, golden: Trace, pending: Trace) -> str:
+    """Why two traces say nothing of each other, whatever their digests are; empty when they do."""
+    for what, one in (("the golden", golden), ("what is pending", pending)):
+        if one.case != case:
+            return f"{what} is that of another case, {one.case!r}"
+    if golden.digest_key != pending.digest_key:
+        return f"the digests of golden and run were made with different keys ({DIGEST_KEY_VARIABLE})"
+    return ""
 
 
 def _versions(project: Project, cases: Sequence[str]) -> dict[str, tuple[Version, ...]]:

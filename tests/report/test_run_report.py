@@ -291,3 +291,17 @@ def test_no_format_says_that_all_passed_where_a_case_did_not_run(shop: MiniProje
     assert plain_text(report_lines(report)).startswith("No path changed; 3 cases did not run\n")
     for form in ("markdown", "html", "json"):
         assert "No path changed; 3 cases did not run" in render(report, form), form
+
+
+@pytest.mark.parametrize("what", ["key", "case"])
+def test_digests_that_say_nothing_of_each_other_are_not_compared(shop: MiniProject, what: str) -> None:
+    """Another key is no changed prompt, and another case's golden no drift."""
+    shop.write({"cases/desk.yaml": case("desk", 2)})
+    env = {"HARNESS_DIGEST_KEY": "sesame-open-the-door"} if what == "key" else {}
+    if what == "case":
+        shop.write({"golden_traces/desk.json": shop.read("golden_traces/hall.json")})
+    assert shop.harness("run", "desk", env=env).exit_code == 1
+    entry = of(shop).entries[0]
+    assert (entry.case, entry.status, entry.change.kind, entry.change.drift) == ("desk", "unusable", "unusable", None)
+    assert {"key": "different keys (HARNESS_DIGEST_KEY)", "case": "another case, 'hall'"}[what] in entry.change.problem
+    assert json.loads(render(of(shop), "json"))["cases"][0]["change"]["problem"] == entry.change.problem
