@@ -43,6 +43,15 @@ class Acceptance:
         """
         if any(_bytes(path) != after for path, _, after in self.files):
             raise HarnessError(f"{self.case} cannot be put back: it ran, or its golden changed, after it was accepted")
+        self.put_back()
+        decisions.take_back(self.case)
+
+    def put_back(self) -> None:
+        """Write what was there before, whatever is there now.
+
+        Raises:
+            HarnessError: a file could not be written.
+        """
         try:
             for path, data, _ in self.files:
                 if data is None:
@@ -51,7 +60,6 @@ class Acceptance:
                     write_atomically(path, data)
         except OSError as error:
             raise HarnessError(f"{self.case} could not be put back: {error.strerror or error}") from None
-        decisions.take_back(self.case)
 
 
 def accept(
@@ -85,10 +93,15 @@ def accept(
     paths = (gate.store.path(now.case), gate.pending_path(now.case))
     before = [_bytes(path) for path in paths]
     verdict = gate.accept_pending(now.case, now.trace, now.policy, facets)
-    status = "new" if verdict.status == "new" else "accepted"
-    decisions.accept(now.case, Accepted(verdict.headline, status, tuple(facets), bool(touched)))
     after = [_bytes(path) for path in paths]
-    return Acceptance(now.case, verdict, tuple(zip(paths, before, after, strict=True)))
+    done = Acceptance(now.case, verdict, tuple(zip(paths, before, after, strict=True)))
+    status = "new" if verdict.status == "new" else "accepted"
+    try:
+        decisions.accept(now.case, Accepted(verdict.headline, status, tuple(facets), bool(touched)))
+    except HarnessError:
+        done.put_back()  # what the commit message cannot tell of is not accepted
+        raise
+    return done
 
 
 def _bytes(path: Path) -> bytes | None:

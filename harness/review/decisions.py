@@ -77,9 +77,14 @@ class Decisions:
             HarnessError: it cannot be kept.
         """
         self._read_again()
+        before = dict(self.accepted), dict(self.rejected)
         self.accepted[case] = how
         self.rejected.pop(case, None)
-        self.save()
+        try:
+            self.save()
+        except HarnessError:
+            self.accepted, self.rejected = before
+            raise
 
     def take_back(self, case: str) -> None:
         """Forget an acceptance; errors as for `accept`."""

@@ -218,3 +218,16 @@ def test_what_nothing_runs_any_more_is_not_accepted(waiting: MiniProject) -> Non
     )
     waiting.write({"test_it.py": ""})
     assert waiting.harness("accept", "nightly").changed == {"golden_traces/nightly.json": "added"}
+
+
+def test_what_cannot_be_noted_is_not_accepted(waiting: MiniProject) -> None:
+    """A refusal leaves the golden as it was, also when it comes late."""
+    (waiting.root / ".harness/decisions.json").mkdir()
+    golden = waiting.read("golden_traces/grown.json")
+    outcome = waiting.harness("accept", "grown", "new")
+    assert (outcome.exit_code, outcome.changed) == (2, {"golden_traces/grown.json": "rewritten"})
+    assert waiting.read("golden_traces/grown.json") == golden
+    assert outcome.errors.splitlines() == [
+        f"refused   {case}: the decisions could not be kept: Is a directory" for case in ("grown", "new")
+    ]
+    assert all((waiting.root / f".harness/pending/{case}.json").is_file() for case in ("grown", "new"))
