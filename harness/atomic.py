@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-__all__ = ["remove_strays", "write_atomically"]
+__all__ = ["remove_strays", "write_atomically", "write_output"]
 
 _STRAY: Final = re.compile(r"\..+\.(\d+)\.tmp")
 
@@ -28,7 +28,7 @@ def write_atomically(path: Path, data: bytes) -> bool:
         OSError: the old file is still there, whole.
     """
     with contextlib.suppress(OSError):
-        if path.read_bytes() == data:
+        if path.is_file() and path.read_bytes() == data:
             return False
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -41,6 +41,18 @@ def write_atomically(path: Path, data: bytes) -> bool:
         raise
     _sync_folder(path.parent)
     return True
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write what a user named: a file whole or not at all, the one behind a link; a device or a pipe is written into.
+
+    Raises:
+        OSError: the file as it was is still there, whole.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        write_atomically(Path(os.path.realpath(path)), data)
 
 
 def remove_strays(folder: Path) -> list[Path]:

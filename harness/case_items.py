@@ -228,7 +228,7 @@ class CaseItem(_Item):
             self.publish_broken(error)
             raise
         expected = is_expected_to_fail(self)
-        verdict = gate.judge(run.trace, self.case.policy(gate.policy), update=gate.update and not expected)
+        verdict = gate.judge(run.trace, self.case.policy(gate.policy), expected_to_fail=expected)
         self.publish(verdict_facts(verdict, expected_to_fail=expected))
         if not verdict.passed:
             raise CaseFailedError(verdict, run.error, run.failures) from run.error

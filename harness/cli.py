@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from harness import __version__
 from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["COMMANDS", "main"]
 
@@ -75,9 +81,16 @@ def main(arguments: list[str] | None = None) -> None:
 
     An interruption is exit code 130, as shells have it: it must not look like a drift.
     """
+    if sys.stdout is None:  # closed by who started us
+        sys.stdout = io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        # A pipe on Windows, or PYTHONIOENCODING: what the encoding does not hold is escaped, and no reason to stop.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        _check_folder()
-        code = _group.main(arguments, prog_name="harness", standalone_mode=False)
+        with _told_where_it_goes():
+            _check_folder()
+            code = _group.main(arguments, prog_name="harness", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -88,6 +101,26 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextlib.contextmanager
+def _told_where_it_goes() -> Iterator[None]:
+    """That stdout takes no more is no fault of ours: a disk is full, a terminal is gone.
+
+    Raises:
+        HarnessError: it could not be written.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None or isinstance(error, BrokenPipeError):
+            raise  # what names a file is about that file
+        with contextlib.suppress(OSError):  # or the interpreter says it again when it leaves
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise HarnessError(f"stdout cannot be written: {error.strerror or error}") from None
 
 
 def _check_folder() -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from harness.atomic import write_atomically
 from harness.drift import Drift, compare
 from harness.errors import GoldenError, HarnessError, PolicyError
-from harness.golden import GoldenStore, dump_trace, load_trace
+from harness.golden import GoldenStore, dump_trace
+from harness.normalize import DIGEST_KEY_VARIABLE
 from harness.policy import Policy
 from harness.report.lines import SHOWN, Line, drift_lines, plain_text, printable, trace_lines
 
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
     from harness.project import Project
     from harness.trace import Trace
 
-__all__ = ["PASSED", "Gate", "Status", "Verdict"]
+__all__ = ["NOT_OURS", "PASSED", "Gate", "Status", "Verdict"]
 
 Status: TypeAlias = Literal["same", "drift", "missing", "unusable", "failed", "new", "accepted", "unchanged"]
 
 PASSED: Final = frozenset({"same", "new", "accepted", "unchanged"})
 """The statuses with which the build may go on."""
 
-# A golden that another version or another key made is not ours to replace.
-_NOT_OURS: Final = ("newer", "wrong_key")
+_EXPECTED: Final = "it is expected to fail (xfail); take the mark away before its path is accepted"
+
+NOT_OURS: Final = ("newer", "wrong_key")
+"""Kinds of goldens that are not ours to replace: another version or another key made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,9 @@ class Gate:
         found = case_named(case, self.project)
         return self.policy if found is None else found.policy(self.policy)
 
-    def judge(self, trace: Trace, policy: Policy, *, update: bool | None = None) -> Verdict:
+    def judge(
+        self, trace: Trace, policy: Policy, *, update: bool | None = None, expected_to_fail: bool = False
+    ) -> Verdict:
         """Compare a run with its golden, or accept it.
 
         A run that does not pass leaves its trace under `pending/` for `harness accept`; one that passes removes it.
@@ -102,36 +107,55 @@ class Gate:
             trace: what was observed; its `problems` keep it from being accepted.
             policy: how strict to be.
             update: overrides the gate's own setting for this run.
+            expected_to_fail: the run is compared and never accepted, now or later.
         """
+        wanted = (self.update if update is None else update) and not expected_to_fail
         problems = [*trace.problems, *_policy_problems(trace, policy)]
         if problems:
             verdict = self._failed(trace, problems)
-        elif self.update if update is None else update:
+        elif wanted:
             verdict = self._accept(trace, policy)
         else:
             verdict = self._compare(trace, policy)
-        self._keep(verdict, trace)
+        self._keep(verdict, replace(trace, problems=(*trace.problems, _EXPECTED)) if expected_to_fail else trace)
         return verdict
 
-    def accept_pending(self, case: str, policy: Policy, facets: Collection[str] = ()) -> Verdict:
-        """Accept the pending trace of a case without running it again.
+    def pending_fault(self, case: str, trace: Trace) -> str:
+        """Why what is pending for a case must not become its golden, however it compares; empty when it may.
+
+        Args:
+            case: whose golden it would become.
+            trace: what is pending.
+        """
+        if trace.case != case:
+            return f"what is pending is a run of another case, {trace.case!r}; run {case} again"
+        if not self._has_source(case, trace):
+            return f"{'its case file' if trace.owner is None else trace.owner} is gone; if it was renamed, run it again"
+        if trace.digest_key != self.store.fingerprint:
+            keys = [f"the key {key}" if key else "no key" for key in (trace.digest_key, self.store.fingerprint)]
+            return (
+                f"its digests were made with {keys[0]}, and {DIGEST_KEY_VARIABLE} gives {keys[1]}; "
+                "set the key that goldens are made with, and run it again"
+            )
+        return next(iter(trace.problems), "")
+
+    def accept_pending(self, case: str, trace: Trace, policy: Policy, facets: Collection[str] = ()) -> Verdict:
+        """Accept what is pending for a case without running it again.
 
         Args:
             case: its id.
+            trace: what is pending, as it was looked at: a run may rewrite the file at any time.
             policy: how strict its comparison is.
             facets: what to accept of it, as in `harness.policy.FACETS`; empty for the whole run.  Where drift is left,
                 the trace stays pending.
 
         Raises:
-            HarnessError: nothing is pending, what is pending is unusable, its run had problems, or the facets cannot be
-                taken apart from others.
+            HarnessError: it must not be this golden (`pending_fault`), the golden there is not ours to replace, or the
+                facets cannot be taken apart from others.
         """
-        path = self.pending_path(case)
-        if not path.is_file():
-            raise HarnessError(f"nothing is pending for {case!r}: its last run passed, or it has not run yet")
-        trace = load_trace(path, self.store.shown(path))
-        if trace.problems:
-            raise HarnessError(f"{case} cannot be accepted: {trace.problems[0]}")
+        fault = self.pending_fault(case, trace)
+        if fault:
+            raise HarnessError(f"{case} cannot be accepted: {fault}")
         verdict = self._accept_facets(trace, policy, facets) if facets else self.judge(trace, policy, update=True)
         if not verdict.passed:
             raise HarnessError(f"{case} cannot be accepted: {verdict.headline}")
@@ -147,6 +171,14 @@ class Gate:
         self._keep(left, trace)
         taken = compare(golden, composed, policy)
         return Verdict(trace.case, "accepted", taken.headline, tuple(drift_lines(taken)), trace, left.drift)
+
+    def _has_source(self, case: str, trace: Trace) -> bool:
+        """Whether what made a trace, a case file or a test, is still there."""
+        from harness.case.named import case_file
+
+        if trace.owner is not None:
+            return (self.project.root / trace.owner).is_file()
+        return case_file(case, self.project) is not None
 
     def pending_path(self, case: str) -> Path:
         """Where the observed trace of a case waits for a decision."""
@@ -169,7 +201,7 @@ class Gate:
         except GoldenError as error:
             status: Status = "missing" if error.kind == "missing" else "unusable"
             lines = trace_lines(trace, SHOWN)
-            if error.kind not in ("missing", *_NOT_OURS):
+            if error.kind not in ("missing", *NOT_OURS):
                 lines += [Line(""), _advice(trace.case, "restore the golden from git, or accept this run with")]
             return Verdict(trace.case, status, str(error), tuple(lines), trace)
         drift = compare(golden, trace, policy)
@@ -187,7 +219,7 @@ class Gate:
         try:
             drift = compare(self.store.load(trace.case), trace, policy)
         except GoldenError as error:
-            if error.kind in _NOT_OURS:
+            if error.kind in NOT_OURS:
                 return Verdict(trace.case, "unusable", str(error), (), trace)
             what = str(error).partition(";")[0]  # without the advice, which was just taken
             replaced = "" if error.kind == "missing" else f"replaced: {what}"

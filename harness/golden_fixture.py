@@ -35,15 +35,18 @@ class GoldenTrace:
         owner: the test file, so that the golden is known to have one; relative to the project's root.
         test: the node id of the test.
         publish: is told each verdict.
-        update: accept what ran instead of comparing it.
+        expected_to_fail: compare what ran, and never accept it.
     """
 
-    def __init__(self, gate: Gate, owner: str, test: str, publish: Callable[[Verdict], None], *, update: bool) -> None:
+    def __init__(
+        self, gate: Gate, owner: str, test: str, publish: Callable[[Verdict], None], *, expected_to_fail: bool
+    ) -> None:
         self._gate = gate
         self._owner = owner
         self._test = test
         self._publish = publish
-        self._update = update
+        self._expected_to_fail = expected_to_fail
+        self._update = gate.update and not expected_to_fail
         self._accepted_here: set[str] = set()
 
     def __repr__(self) -> str:
@@ -83,7 +86,7 @@ class GoldenTrace:
                 "two runs that differ need two names: Recorder(case=...)"
             )
         owned = dataclasses.replace(trace, owner=self._rightful_owner(trace.case))
-        verdict = self._gate.judge(owned, policy, update=self._update)
+        verdict = self._gate.judge(owned, policy, expected_to_fail=self._expected_to_fail)
         if self._update and verdict.passed:
             self._gate.accepted[trace.case] = (self._test, trace)
             self._accepted_here.add(trace.case)

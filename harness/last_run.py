@@ -51,8 +51,8 @@ def unverified(project: Project) -> list[str]:
     path = project.artifacts / _NAME
     try:
         cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
-        ran = {case: (one["sha256"], one["verdict"]) for case, one in cases.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        ran = {case: (one["sha256"], str(one["verdict"])) for case, one in cases.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise HarnessError(
             "the last pytest run has left no record here: none has run, it ran no case (each run begins a new record), "
             "or it ran without the harness plugin (-p no:harness, PYTEST_DISABLE_PLUGIN_AUTOLOAD); "

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.atomic import write_atomically
+from harness.atomic import write_output
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def write_page(report: Report, path: Path, step: Callable[[], object] | None = N
 
     data = render_page(report, step).encode("utf-8")
     try:
-        write_atomically(path, data)
+        write_output(path, data)
     except OSError as error:
         raise HarnessError(f"the report {path.name} cannot be written: {error.strerror or error}") from None
     return len(data)

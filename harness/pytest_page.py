@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import HarnessError
 from harness.page_file import page_file, shown_file, write_run_page
-from harness.results_record import write_results
+from harness.results_record import forget_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class PagePlugin:
 
     def pytest_sessionstart(self) -> None:
         """What an earlier run said of a case is not what this one says, should it leave the case out."""
-        write_results(self._project(), ())
+        forget_results(self._project())
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

@@ -215,7 +215,7 @@ def golden_trace(request: pytest.FixtureRequest) -> GoldenTrace:
         item.user_properties.append((RESULT, facts))
 
     owner = Path(os.path.relpath(request.path, gate.project.root)).as_posix()
-    return GoldenTrace(gate, owner, item.nodeid, publish, update=gate.update and not expected)
+    return GoldenTrace(gate, owner, item.nodeid, publish, expected_to_fail=expected)
 
 
 def _project_or_root(config: pytest.Config) -> Project:
@@ -270,8 +270,10 @@ class _Reporter:
         project = self.config.stash[PROJECT]
         if project is not None and not self.config.getoption("collectonly"):
             from harness.last_run import forget_last_run
+            from harness.results_record import forget_results
 
             forget_last_run(project)
+            forget_results(project)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Read what a test published; under xdist the reports of all workers come by here."""

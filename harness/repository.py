@@ -39,6 +39,11 @@ _TARGETS: Final = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
 """What the two large forges call the branch that a pull request goes to."""
 
 
+_REMOTE: Final = "refs/remotes/origin"
+_USUAL: Final = (f"{_REMOTE}/HEAD", f"{_REMOTE}/main", f"{_REMOTE}/master", "refs/heads/main", "refs/heads/master")
+"""The branch that others are merged into, where CI does not say so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Revision:
     """One commit that changed a file.
@@ -119,16 +124,16 @@ class Repository:
         """
         wanted = next((value for name in _TARGETS if (value := os.environ.get(name))), None)
         if wanted is not None:
-            for name in (f"origin/{wanted}", wanted):
+            for name in (f"{_REMOTE}/{wanted}", f"refs/heads/{wanted}"):
                 if self._has(name):
-                    return name
+                    return self._shortened(name)
             raise HarnessError(
                 f"CI names {wanted!r} as the target branch, but it was not fetched{self._shallow_hint()}; "
                 f"fetch it with: git fetch origin {wanted}"
             )
-        for name in ("refs/remotes/origin/HEAD", "origin/main", "origin/master", "main", "master"):
+        for name in _USUAL:
             if self._has(name):
-                return name.removeprefix("refs/remotes/")
+                return self._shortened(name)
         raise HarnessError("no branch to compare with: neither origin/HEAD, main nor master exists; name one")
 
     def merge_base(self, reference: str | None = None) -> str:
@@ -272,6 +277,11 @@ class Repository:
             raise HarnessError(f"{folder.name}/ lies outside of the git repository {self.root.name}/")
         name = real.relative_to(root).as_posix()
         return "" if name == "." else name
+
+    def _shortened(self, branch: str) -> str:
+        """The short name of a branch, unless something else bears it: git takes a tag `origin/main` for that branch."""
+        short = branch.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+        return short if self._has(short) and self.commit(short) == self.commit(branch) else branch
 
     def _has(self, reference: str) -> bool:
         try:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side, golden_side
 from harness.drift import compare
 from harness.errors import CaseError, GoldenError, HarnessError
-from harness.gate import Gate
+from harness.gate import PASSED, Gate
 from harness.golden import load_trace
 from harness.golden_history import histories
+from harness.normalize import DIGEST_KEY_VARIABLE
 from harness.report.entries import Entry, Report, RunStatus
 from harness.repository import Repository, path_names
-from harness.results_record import read_results
+from harness.results_record import Result, file_digest, path_digest, read_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from harness.changes import Side
     from harness.project import Project
     from harness.report.entries import Version
-    from harness.results_record import Result
     from harness.stuck.audit import Audit
     from harness.trace import Trace
 
@@ -49,11 +49,11 @@ def run_report(
         HarnessError: `base` was named and cannot be used, or a golden cannot be read.
     """
     gathering = _Gathering(project)
-    branch, base_name, commit = _branch(project, gathering.goldens, base) if compare_branch else ({}, "", "")
+    branch, facts = _branch(project, gathering.goldens, base) if compare_branch else ({}, {})
     cases = sorted(gathering.cases() | set(branch))
     versions = _versions(project, cases) if history else {}
     entries = [gathering.entry(case, branch.get(case), versions.get(case, ())) for case in cases]
-    return Report.of(project.root.name, "golden", "now", entries, base=base_name, commit=commit, ran=True)
+    return Report.of(project.root.name, "golden", "now", entries, ran=True, **facts)
 
 
 class _Gathering:
@@ -81,16 +81,16 @@ class _Gathering:
         """All that is known of a case."""
         pending = self._pending(case)
         change, problem = self._change(case, pending)
-        status, headline, counts = self._said(case, change, pending)
-        crash_status, crash_headline, _ = self._results.get(f"{case}{_CRASH}") or (None, "", None)
+        said = self._said(case, change, pending)
+        crash_status, crash_headline = self._swept(case)
         file = self._files.get(case)
         return Entry(
             case,
             change,
-            status,
-            problem or headline,
+            said.status,
+            problem or said.headline,
             branch,
-            counts,
+            said.counts,
             self._sweeps.get(case),
             crash_status,
             crash_headline,
@@ -121,6 +121,9 @@ class _Gathering:
         golden = self.goldens.traces.get(case)
         if golden is None or pending is None:
             return Change(case, "same" if pending is None else "new", golden, pending, crash=crash), ""
+        fault = _incomparable(case, golden, pending)
+        if fault:
+            return Change(case, "unusable", golden, pending, problem=fault, crash=crash), ""
         try:
             drift = compare(golden, pending, self._gate.policy_of(case))
         except CaseError as error:
@@ -134,18 +137,44 @@ class _Gathering:
         result = self._results.get(case)
         if result is None or change.kind in ("conflict", "unusable"):
             return self._unrecorded(case, change, pending)
-        status, headline, counts = result
-        if status in ("drift", "missing") and pending is None:
-            return ("accepted", f"accepted since that run: {headline}", counts)
-        return result
+        overtaken = self._overtaken(case, result)
+        if not overtaken:
+            return result
+        if case not in self._files and result.case_file:
+            return Result("not_run", overtaken)
+        if result.status not in PASSED and pending is not None:
+            return self._unrecorded(case, change, pending)  # what waits, against the golden that there is now
+        golden = self.goldens.traces.get(case)
+        if golden is not None and result.observed == path_digest(golden):
+            return Result("accepted", f"accepted since that run: {result.headline}", result.counts)
+        return Result("not_run", overtaken)
+
+    def _swept(self, case: str) -> tuple[RunStatus | None, str]:
+        """What the last run said of the sweep of a case, as far as that still holds."""
+        result = self._results.get(f"{case}{_CRASH}")
+        if result is None:
+            return None, ""
+        overtaken = self._overtaken(f"{case}{_CRASH}", result)
+        return ("not_run", overtaken) if overtaken and result.status in PASSED else (result.status, result.headline)
+
+    def _overtaken(self, case: str, result: Result) -> str:
+        """Which of the files that a result is about is another one now; empty where it still holds."""
+        golden, file = self._gate.store.path(case), self._files.get(case)
+        now = (file_digest(golden), "" if file is None else file_digest(file))
+        for name, noted, found in zip(("golden", "case file"), (result.golden, result.case_file), now, strict=True):
+            if noted is not None and noted != found:
+                return f"its {name} {'changed after' if found else 'is gone since'} that run"
+        return ""
 
     def _unrecorded(self, case: str, change: Change, pending: Trace | None) -> Result:
         """What is said of a case that the last run left out: its pending trace is from an earlier one."""
         if change.kind in ("conflict", "unusable"):
-            return ("unusable", change.problem or "an unresolved merge conflict", None)
+            return Result("unusable", change.problem or "an unresolved merge conflict")
         status: RunStatus = "not_run"
         headline = ""
-        if pending is not None and pending.problems:
+        if case not in self._files and pending is not None and pending.owner is None:
+            headline = "its case file is gone"
+        elif pending is not None and pending.problems:
             status, headline = "failed", pending.problems[0]
         elif change.kind == "new":
             status, headline = "missing", "no golden yet"
@@ -153,7 +182,7 @@ class _Gathering:
             status, headline = "drift", change.drift.headline
         elif case not in self._files and change.before is None:
             headline = "its case file is gone"
-        return (status, headline, None)
+        return Result(status, headline)
 
     def _audit(self, trace: Trace | None) -> Audit | None:
         if trace is None:
@@ -164,6 +193,16 @@ class _Gathering:
         return audit(trace, stuck_settings(trace.case, self._project))
 
 
+def _incomparable(case: str, golden: Trace, pending: Trace) -> str:
+    """Why two traces say nothing of each other, whatever their digests are; empty when they do."""
+    for what, one in (("the golden", golden), ("what is pending", pending)):
+        if one.case != case:
+            return f"{what} is that of another case, {one.case!r}"
+    if golden.digest_key != pending.digest_key:
+        return f"the digests of golden and run were made with different keys ({DIGEST_KEY_VARIABLE})"
+    return ""
+
+
 def _versions(project: Project, cases: Sequence[str]) -> dict[str, tuple[Version, ...]]:
     limit = max(_FEWEST, min(_MOST, _ALTOGETHER // max(1, len(cases))))
     try:
@@ -172,15 +211,16 @@ def _versions(project: Project, cases: Sequence[str]) -> dict[str, tuple[Version
         return {}
 
 
-def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], str, str]:
-    """What became of each golden since the branch began, what to call its base, and what is checked out."""
+def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], dict[str, str]]:
+    """What became of each golden since the branch began; what to call its base or why there is none, and the commit."""
+    commit = ""
     try:
         repository = Repository.around(project.golden_traces)
+        commit = repository.describe()
         name = repository.target() if base is None else base
-        commit = repository.merge_base(name)
-        before = commit_side(repository, commit, project.golden_traces, name)
-    except HarnessError:
+        before = commit_side(repository, repository.merge_base(name), project.golden_traces, name)
+    except HarnessError as error:
         if base is not None:
             raise
-        return {}, "", ""
-    return {one.case: one for one in changes_between(before, goldens)}, name, repository.describe()
+        return {}, {"unbased": str(error), "commit": commit}
+    return {one.case: one for one in changes_between(before, goldens)}, {"base": name, "commit": commit}

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.golden import dump_trace
 from harness.testing import MiniProject
+from harness.trace import Call, Trace
 
 LOOP = """\
     def run(prompt, client, tools, dispatch):
@@ -338,3 +340,27 @@ def test_a_folder_that_was_removed_is_one_error(tmp_path: Path) -> None:
         "",
         "error: the working directory no longer exists; cd to one that does\n",
     )
+
+
+def test_a_stdout_that_takes_no_more_is_one_error(mini_project: MiniProject) -> None:
+    """A full disk, or a stream that was closed: never a traceback."""
+    command = f"{sys.executable} -m harness schema"
+    full = mini_project.run("sh", "-c", f"{command} > /dev/full")
+    assert (full.exit_code, full.errors) == (2, "error: stdout cannot be written: No space left on device\n")
+    closed = mini_project.run("sh", "-c", f"{command} >&-")
+    assert (closed.exit_code, closed.errors) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_an_encoding_that_does_not_hold_all_signs_is_no_fault(mini_project: MiniProject, encoding: str) -> None:
+    """A pipe on Windows is cp1252: what it does not hold is escaped there."""
+    calls = (Call(1, "look", "0" * 12, True, {}), Call(2, "look", "1" * 12, True, {}))
+    for name, count in (("old", 1), ("new", 2)):
+        one = Trace("a", calls[:count], count, ("tool_use",) * count)
+        mini_project.write({f"{name}.json": dump_trace(one)})
+    done = mini_project.run(
+        sys.executable, "-m", "harness", "diff", "old.json", "new.json",
+        env={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    assert (done.exit_code, done.errors) == (1, "")
+    assert done.output.splitlines()[1] in ("old.json → new.json", "old.json \\u2192 new.json")

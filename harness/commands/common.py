@@ -111,10 +111,10 @@ def select(wanted: Sequence[str], known: Sequence[str], project: Project, what: 
 
 
 def _as_id(word: str, project: Project) -> str:
-    path = Path(word).absolute()
+    path = Path(os.path.normpath(Path(word).absolute()))
     if path.suffix in (".yaml", ".yml") and path.is_relative_to(project.cases):
         return path.relative_to(project.cases).with_suffix("").as_posix()
-    return project.root.joinpath(word).relative_to(project.cases).as_posix() if _is_below(path, project) else word
+    return path.relative_to(project.cases).as_posix() if _is_below(path, project) else word
 
 
 def _is_below(path: Path, project: Project) -> bool:

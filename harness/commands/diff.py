@@ -98,7 +98,6 @@ def command(
 
 
 def _run_report(project: Project, sides: Sequence[str], base: str | None, exact: bool | None) -> Report:
-    from harness.repository import Repository
     from harness.results_record import read_results
     from harness.run_report import run_report
 
@@ -109,12 +108,8 @@ def _run_report(project: Project, sides: Sequence[str], base: str | None, exact:
     if not read_results(project):
         raise HarnessError("no run has left a record here; run the cases first: pytest, or harness run")
     report = run_report(project, base=base)
-    if not report.base:
-        try:
-            repository = Repository.around(project.golden_traces)
-            repository.merge_base(repository.target())
-        except HarnessError as error:
-            click.echo(f"note: goldens are not compared with a base branch: {error}", err=True)
+    if report.unbased:
+        click.echo(f"note: goldens are not compared with a base branch: {report.unbased}", err=True)
     return report
 
 
@@ -191,10 +186,10 @@ def _write(report: Report, form: str, output: Path | None, lines: int | None) ->
     if output is None:
         click.echo(data.decode("utf-8"), nl=False)
         return
-    from harness.atomic import write_atomically
+    from harness.atomic import write_output
 
     try:
-        write_atomically(output, data)
+        write_output(output, data)
     except OSError as error:
         raise HarnessError(f"{output} could not be written: {error.strerror or error}") from None
 

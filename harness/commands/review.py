@@ -80,7 +80,7 @@ def _walk(session: Session) -> None:
 
     shown: tuple[int, str] | None = None
     while not session.over:
-        now = (session.place, session.current.sha256 + str(session.current.facets))
+        now = (session.place, session.current.sha256 + session.current.golden_sha256)
         if now != shown:
             echo_lines(session.shown())
             shown = now

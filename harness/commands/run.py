@@ -14,6 +14,8 @@ from harness.commands.common import complete_case, echo_lines, project_option, s
 from harness.commands.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from harness.case.run import Run
     from harness.errors import Problem
     from harness.gate import Gate, Verdict
@@ -105,7 +107,7 @@ def _run(
     from harness.report.failure import failure_lines
     from harness.report.lines import Line
     from harness.report.summary import summary_lines
-    from harness.results_record import write_results
+    from harness.results_record import forget_results
     from harness.session_results import verdict_facts
 
     paths = find_cases(project.cases)
@@ -115,7 +117,8 @@ def _run(
     gate = Gate(project, update=update)
     results: list[dict[str, str]] = []
     broken = failed = 0
-    with Progress(len(chosen)) as progress:
+    forget_results(project)
+    with _kept(project, results), Progress(len(chosen)) as progress:
         for case in chosen:
             try:
                 verdict, run, error, printed = _judge(files[case], collisions.get(files[case]), project, gate)
@@ -135,8 +138,6 @@ def _run(
             progress.advance(case)
             if exitfirst and (failed or broken):
                 break
-    if results:
-        write_results(project, results)
     echo_lines(summary_lines(results, project, update=update))
     not_run = [] if exitfirst else [case for case in chosen if case not in {one["case"] for one in results}]
     for case in not_run:
@@ -148,6 +149,18 @@ def _run(
         )
         return 1
     return 2 if broken else 1 if failed or not_run else 0
+
+
+@contextlib.contextmanager
+def _kept(project: Project, results: Sequence[Mapping[str, str]]) -> Iterator[None]:
+    """Keep what was said of the cases that ran, also when somebody stops the run."""
+    from harness.results_record import write_results
+
+    try:
+        yield
+    finally:
+        if results:
+            write_results(project, results)
 
 
 def _shown(project: Project) -> str:

@@ -207,6 +207,8 @@ class Report:
         after: what to call the second side.
         entries: by urgency, then by id.
         base: the branch that goldens are compared with as well; empty where there is none.
+        unbased: why goldens are not compared with a base branch, where they should be; none of them is known to be
+            unchanged then.
         commit: what is checked out, shortened, with `+` where something is not committed; empty outside of git.
         ran: whether it tells of a run (each entry has a status) or of a diff.
     """
@@ -216,6 +218,7 @@ class Report:
     after: str
     entries: tuple[Entry, ...]
     base: str = ""
+    unbased: str = ""
     commit: str = ""
     ran: bool = False
 
@@ -224,6 +227,11 @@ class Report:
         """With the entries in their order."""
         ordered = tuple(sorted(entries, key=lambda entry: (entry.urgency, entry.case)))
         return cls(title, before, after, ordered, **rest)  # type: ignore[arg-type]
+
+    @property
+    def left_out(self) -> tuple[Entry, ...]:
+        """The entries of cases that nothing was seen of, but for those whose files are gone."""
+        return tuple(one for one in self.entries if one.status in _LEFT_OUT and (one.case_file or one.change.before))
 
     @property
     def failing(self) -> tuple[Entry, ...]:

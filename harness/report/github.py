@@ -8,7 +8,7 @@ from harness.escaping import command_data, command_property
 from harness.report.line import printable
 from harness.report.places import place_of
 from harness.report.sections import sections
-from harness.report.wording import advice, fails, is_shown, reason, title
+from harness.report.wording import NOT_COMPARED, advice, fails, is_shown, reason, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,11 @@ def render_annotations(report: Report) -> str:
     for entry in report.entries:
         if is_shown(entry):
             by_level[_level(entry)].append(entry)
-    return "".join(f"{line}\n" for level, entries in by_level.items() for line in _annotations(level, entries, report))
+    lines = [line for level, entries in by_level.items() for line in _annotations(level, entries, report)]
+    if report.unbased:
+        title = command_property(NOT_COMPARED.capitalize())
+        lines.append(f"::notice title={title}::{command_data(printable(report.unbased)[:_LONGEST])}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _level(entry: Entry) -> _Level:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.report.line import printable
 from harness.report.places import place_of
-from harness.report.wording import fails, is_shown, reason
+from harness.report.wording import NOT_COMPARED, fails, is_shown, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,8 @@ __all__ = ["render_code_quality"]
 def render_code_quality(report: Report) -> str:
     """A JSON list; empty when there is nothing to look at."""
     issues = [issue for entry in report.entries if is_shown(entry) for issue in _issues(entry, report)]
+    if report.unbased and report.entries:
+        issues.append(_not_compared(report))
     return json.dumps(issues, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -39,6 +41,18 @@ def _issues(entry: Entry, report: Report) -> Iterator[dict[str, Any]]:
     else:
         check = "crash" if crashed else entry.word().replace(" ", "_") if failing else change.kind if change else "same"
         yield _issue(entry, check, reason(entry) or entry.word(), _severity(failing, entry.touches_writes), report)
+
+
+def _not_compared(report: Report) -> dict[str, Any]:
+    """That no golden is known to be unchanged; a file there must be, so it stands at the first one that there is."""
+    path, line = place_of(report.entries[0])
+    return {
+        "description": printable(f"{NOT_COMPARED.capitalize()}: {report.unbased}"),
+        "check_name": "harness/base",
+        "fingerprint": hashlib.sha256(NOT_COMPARED.encode()).hexdigest(),
+        "severity": "info",
+        "location": {"path": printable(path), "lines": {"begin": line}},
+    }
 
 
 def _severity(failing: bool, writes: bool) -> str:

@@ -33,6 +33,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "before": report.before,
         "after": report.after,
         "base": report.base or None,
+        "unbased": report.unbased or None,
         "commit": report.commit or None,
         "ran": report.ran,
         "headline": headline(report),

@@ -87,6 +87,7 @@ def _head(report: Report) -> list[str]:
     lines.append(f"{_text(tally(report))}." if report.entries else "There are no cases.")
     if report.ran:
         base = f" Goldens are compared with {_code(report.base)} as well." if report.base else ""
+        base += f" Goldens are not compared with a base branch: {_text(report.unbased)}." if report.unbased else ""
         commit = f" Commit {_code(report.commit)}." if report.commit else ""
         lines[-1] += base + commit
     else:

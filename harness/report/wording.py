@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from harness.changes import Change
     from harness.report.entries import Entry, Report
 
-__all__ = ["PENDING", "Advice", "advice", "fails", "headline", "is_shown", "reason", "tally", "title"]
+__all__ = ["NOT_COMPARED", "PENDING", "Advice", "advice", "fails", "headline", "is_shown", "reason", "tally", "title"]
 
 PENDING: Final = "pending"
 """What the side is called that `harness accept` takes from."""
+
+NOT_COMPARED: Final = "goldens are not compared with a base branch"
+"""What keeps a report from being simply green: each golden may have been accepted anew."""
 
 
 def headline(report: Report) -> str:
@@ -42,7 +45,10 @@ def headline(report: Report) -> str:
         said = f"No case ran: {total}"
     else:
         said = "Every case passed" if blessed else "No path changed"
-    return said + (f"; {counted(blessed, 'golden')} changed in this branch" if blessed else "")
+    left = 0 if said.startswith("No case ran") else len(report.left_out)
+    said += f"; {counted(left, 'case')} did not run" if left else ""
+    said += f"; {counted(blessed, 'golden')} changed in this branch" if blessed else ""
+    return said + (f"; {NOT_COMPARED}" if report.unbased else "")
 
 
 def tally(report: Report) -> str:
@@ -127,6 +133,11 @@ def advice(entry: Entry, report: Report) -> Advice | None:
         if entry.crash_status == "failed":
             return Advice("mend", "a broken invariant cannot be accepted; see what breaks", f"harness crash {name}")
         return Advice("accept", "", f"harness crash {name} --update-golden")
+    observed = entry.change.after
+    if entry.status in ("drift", "missing") and observed is not None and observed.problems:
+        return Advice("mend", observed.problems[0])
+    if entry.status in ("drift", "missing") and observed is None:
+        return Advice("mend", "what it did was not kept; run it again", f"harness run {name}")
     if entry.status in ("drift", "missing"):
         return Advice("accept", "", f"harness accept {name}")
     if entry.status == "unusable":

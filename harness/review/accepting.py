@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,29 +28,38 @@ class Acceptance:
     Args:
         case: whose.
         verdict: what was written.
-        files: the golden and the pending trace as they were before; None where there was none.
+        files: golden and pending trace, each as it was before and as it was left; None where there was none.
     """
 
     case: str
     verdict: Verdict
-    files: tuple[tuple[Path, bytes | None], ...]
+    files: tuple[tuple[Path, bytes | None, bytes | None], ...]
 
     def undo(self, decisions: Decisions) -> None:
         """Put back what was there before.
 
         Raises:
+            HarnessError: a file could not be written, or is no longer what the acceptance left: not ours to undo.
+        """
+        if any(_bytes(path) != after for path, _, after in self.files):
+            raise HarnessError(f"{self.case} cannot be put back: it ran, or its golden changed, after it was accepted")
+        self.put_back()
+        decisions.take_back(self.case)
+
+    def put_back(self) -> None:
+        """Write what was there before, whatever is there now.
+
+        Raises:
             HarnessError: a file could not be written.
         """
         try:
-            for path, data in self.files:
+            for path, data, _ in self.files:
                 if data is None:
                     path.unlink(missing_ok=True)
                 else:
                     write_atomically(path, data)
         except OSError as error:
             raise HarnessError(f"{self.case} could not be put back: {error.strerror or error}") from None
-        decisions.accepted.pop(self.case, None)
-        decisions.save()
 
 
 def accept(
@@ -68,32 +76,38 @@ def accept(
 
     Raises:
         HarnessError: the run must not be accepted; it changes writes and that is not meant; the case was run again
-            meanwhile; the facets cannot be taken apart; or a file could not be written.
+            meanwhile, or its golden is another one; the facets cannot be taken apart; or a file could not be read or
+            written.
     """
-    if one.refused:
-        raise HarnessError(f"{one.case} cannot be accepted: {one.refused}")
-    touched = [facet for facet in facets or one.facets if one.writing(facet)]
-    if touched and not writes:
-        raise HarnessError(
-            f"{one.case} changes what it writes ({_told(one, touched)}): name it by its id, or give --writes"
-        )
-    if waiting_for(one.case, gate).sha256 != one.sha256:
+    now = waiting_for(one.case, gate)
+    if now.sha256 != one.sha256:
         raise HarnessError(f"{one.case} was run again meanwhile: look at what it does now")
-    before = tuple((path, _bytes(path)) for path in (gate.store.path(one.case), gate.pending_path(one.case)))
-    verdict = gate.accept_pending(one.case, one.policy, facets)
+    if now.golden_sha256 != one.golden_sha256:
+        raise HarnessError(f"the golden of {one.case} changed meanwhile: look at what is new against it now")
+    # From here on only what holds now: a limit may have been lowered, a sweep may have failed since it was shown.
+    if now.refused or now.trace is None:
+        raise HarnessError(f"{now.case} cannot be accepted: {now.refused}")
+    touched = now.touched(facets)
+    if touched and not writes:
+        raise HarnessError(f"{now.case} {touched}: name it by its id, or give --writes")
+    paths = (gate.store.path(now.case), gate.pending_path(now.case))
+    before = [_bytes(path) for path in paths]
+    verdict = gate.accept_pending(now.case, now.trace, now.policy, facets)
+    after = [_bytes(path) for path in paths]
+    done = Acceptance(now.case, verdict, tuple(zip(paths, before, after, strict=True)))
     status = "new" if verdict.status == "new" else "accepted"
-    decisions.accepted[one.case] = Accepted(verdict.headline, status, tuple(facets), bool(touched))
-    decisions.rejected.pop(one.case, None)
-    decisions.save()
-    return Acceptance(one.case, verdict, before)
-
-
-def _told(one: Waiting, facets: Sequence[str]) -> str:
-    verdicts = one.change.drift.verdicts if one.change.drift is not None else {}
-    return "; ".join(verdicts[facet] for facet in facets[:2])
+    try:
+        decisions.accept(now.case, Accepted(verdict.headline, status, tuple(facets), bool(touched)))
+    except HarnessError:
+        done.put_back()  # what the commit message cannot tell of is not accepted
+        raise
+    return done
 
 
 def _bytes(path: Path) -> bytes | None:
-    with contextlib.suppress(FileNotFoundError):
+    try:
         return path.read_bytes()
-    return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise HarnessError(f"{path.name} cannot be read: {error.strerror or error}") from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.atomic import write_atomically
 from harness.errors import HarnessError
+from harness.report.line import printable
 from harness.repository import Repository
 
 if TYPE_CHECKING:
@@ -62,14 +63,45 @@ class Decisions:
         commit = _commit(project)
         try:
             data = json.loads((project.artifacts / _NAME).read_text(encoding="utf-8"))
-            accepted = {
-                case: Accepted(**{**one, "facets": tuple(one["facets"])}) for case, one in data["accepted"].items()
-            }
+            accepted = {str(case): _accepted(**one) for case, one in data["accepted"].items()}
             rejected = {str(case): str(digest) for case, digest in data["rejected"].items()}
             made_at = data["commit"]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return cls(project, commit)
         return cls(project, commit, accepted if made_at == commit else {}, rejected)
+
+    def accept(self, case: str, how: Accepted) -> None:
+        """Note an acceptance, beside what others decided meanwhile.
+
+        Raises:
+            HarnessError: it cannot be kept.
+        """
+        self._read_again()
+        before = dict(self.accepted), dict(self.rejected)
+        self.accepted[case] = how
+        self.rejected.pop(case, None)
+        try:
+            self.save()
+        except HarnessError:
+            self.accepted, self.rejected = before
+            raise
+
+    def take_back(self, case: str) -> None:
+        """Forget an acceptance; errors as for `accept`."""
+        self._read_again()
+        self.accepted.pop(case, None)
+        self.save()
+
+    def reject(self, case: str, sha256: str) -> None:
+        """Note that a pending trace is not what the case is to do; errors as for `accept`."""
+        self._read_again()
+        self.rejected[case] = sha256
+        self.save()
+
+    def _read_again(self) -> None:
+        """A review may stay open for an hour: what another one decided since must not be lost."""
+        now = Decisions.of(self.project)
+        self.commit, self.accepted, self.rejected = now.commit, now.accepted, now.rejected
 
     def save(self) -> None:
         """Keep them, and the commit message that they make.
@@ -87,8 +119,8 @@ class Decisions:
             ignore = self.project.artifacts / ".gitignore"
             if not ignore.exists():
                 write_atomically(ignore, b"*\n")
-            write_atomically(self.project.artifacts / _NAME, json.dumps(data, ensure_ascii=False, indent=1).encode())
-            write_atomically(self.message_path, self.message().encode())
+            write_atomically(self.project.artifacts / _NAME, json.dumps(data, indent=1).encode())
+            write_atomically(self.message_path, self.message().encode("utf-8", "replace"))
         except OSError as error:
             raise HarnessError(f"the decisions could not be kept: {error.strerror or error}") from None
 
@@ -103,7 +135,9 @@ class Decisions:
             return ""
         ordered = sorted(self.accepted.items(), key=lambda entry: (not entry[1].writes, entry[0]))
         if len(ordered) == 1:
-            subject = f"Accept the {'path' if ordered[0][1].status == 'new' else 'new path'} of {ordered[0][0]}"
+            subject = (
+                f"Accept the {'path' if ordered[0][1].status == 'new' else 'new path'} of {printable(ordered[0][0])}"
+            )
         else:
             subject = f"Accept the paths of {len(ordered)} cases"
         writes = [_item(case, one) for case, one in ordered if one.writes]
@@ -116,14 +150,15 @@ class Decisions:
         return "\n\n".join(parts) + "\n"
 
 
-def _accepted(headline: str, status: str, facets: list[str], writes: bool) -> Accepted:
-    return Accepted(headline, status, tuple(facets), writes)
+def _accepted(headline: object, status: object, facets: list[object], writes: object) -> Accepted:
+    """What was kept; a file that a hand was at may hold anything."""
+    return Accepted(str(headline), str(status), tuple(map(str, facets)), writes is True)
 
 
 def _item(case: str, one: Accepted) -> str:
     new = "new golden, " if one.status == "new" else ""
     only = f" (only {', '.join(one.facets)})" if one.facets else ""
-    return f"- {case}: {new}{one.headline}{only}"
+    return printable(f"- {case}: {new}{one.headline}{only}")
 
 
 def _commit(project: Project) -> str:

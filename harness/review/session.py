@@ -119,7 +119,7 @@ class Session:
         elif key == "a" and self.current.touches_writes:
             return [Line("this changes what the case writes; if that is right, press w", "changed")]
         elif key in ("a", "w"):
-            return self._accept(())
+            return self._accept((), writes=key == "w")
         elif key == "f":
             return self._choose()
         elif key == "r":
@@ -162,17 +162,18 @@ class Session:
             if self._chosen_writes() and key != "w":
                 return [Line("these facets change what the case writes; if that is right, press w", "changed")]
             self.chosen = None
-            return self._accept([facet for facet in facets if facet in chosen])
+            return self._accept([facet for facet in facets if facet in chosen], writes=key == "w")
         return []
 
     def _chosen_writes(self) -> bool:
         return any(self.current.writing(facet) for facet in self.chosen or ())
 
-    def _accept(self, facets: Sequence[str]) -> list[Line]:
+    def _accept(self, facets: Sequence[str], *, writes: bool) -> list[Line]:
         one = self.current
         try:
-            done = accept(one, self.gate, self.decisions, facets, writes=True)
+            done = accept(one, self.gate, self.decisions, facets, writes=writes)
         except HarnessError as error:
+            self._look_again()
             return [Line(str(error), "removed")]
         self._done.append(done)
         only = f"  (only {', '.join(facets)})" if facets else ""
@@ -183,6 +184,14 @@ class Session:
             return [*lines, Line("what is left of it:", "faint")]
         self._next("accepted")
         return lines
+
+    def _look_again(self) -> None:
+        """Take what waits as it is now: what was shown may have been overtaken by a run, or by another review."""
+        try:
+            self.waiting[self.place] = waiting_for(self.current.case, self.gate)
+        except HarnessError:  # it passed meanwhile, or somebody else decided
+            del self.waiting[self.place]
+            self.over = self.place >= len(self.waiting)
 
     def _accept_all(self) -> list[Line]:
         lines: list[Line] = []
@@ -207,9 +216,8 @@ class Session:
 
     def _reject(self) -> list[Line]:
         one = self.current
-        self.decisions.rejected[one.case] = one.sha256
         try:
-            self.decisions.save()
+            self.decisions.reject(one.case, one.sha256)
         except HarnessError as error:
             return [Line(str(error), "removed")]
         self._next("rejected")

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.changes import Change
+from harness.crash_golden import crash_golden_path, load_rows
 from harness.drift import compare
 from harness.errors import CaseError, GoldenError, HarnessError
+from harness.gate import NOT_OURS
 from harness.golden import decode_trace
-from harness.results_record import read_results
+from harness.results_record import file_digest, read_results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.gate import Gate
     from harness.policy import Policy
+    from harness.project import Project
     from harness.results_record import Result
     from harness.trace import Trace
 
 __all__ = ["Waiting", "waiting_for", "waiting_traces"]
+
+_HOLDING: Final = ("same", "unknown")
+"""Outcomes of a crash point at which every invariant holds; any other is the name of the one that is broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ class Waiting:
     Args:
         case: whose.
         sha256: of the file that holds it: who decides, decides on these bytes.
+        golden_sha256: of the golden's file, likewise; empty where there is none.
         change: from its golden to the trace.
         policy: how it is compared.
         refused: why it cannot be accepted; empty when it can.
@@ -38,6 +45,7 @@ class Waiting:
 
     case: str
     sha256: str
+    golden_sha256: str
     change: Change
     policy: Policy
     refused: str = ""
@@ -50,8 +58,11 @@ class Waiting:
 
     @property
     def touches_writes(self) -> bool:
-        """Whether a write came, went, moved or changed against the golden.  A first golden changes nothing."""
-        return self.change.drift is not None and self.change.touches_writes
+        """Whether a write came, went, moved or changed against the golden, or may have.
+
+        A first golden changes nothing; one that cannot be used may hold any writes.
+        """
+        return bool(self.note) or (self.change.drift is not None and self.change.touches_writes)
 
     @property
     def facets(self) -> tuple[str, ...]:
@@ -63,6 +74,18 @@ class Waiting:
         found = self.change.drift.findings if self.change.drift is not None else ()
         return any(one.write or facet == "writes" for one in found if one.facet == facet)
 
+    def touched(self, facets: Sequence[str] = ()) -> str:
+        """How accepting changes what is written, in a few words; empty when it does not.
+
+        Args:
+            facets: what is to be accepted of the run; empty for the whole of it.
+        """
+        if self.note:
+            return f"may change what it writes (its golden cannot be used: {self.note.partition(';')[0]})"
+        writing = [facet for facet in facets or self.facets if self.writing(facet)]
+        verdicts = self.change.drift.verdicts if self.change.drift is not None else {}
+        return f"changes what it writes ({'; '.join(verdicts[facet] for facet in writing[:2])})" if writing else ""
+
     @property
     def headline(self) -> str:
         """What is to be decided, in one line."""
@@ -70,6 +93,8 @@ class Waiting:
             return self.refused
         if self.change.drift is not None:
             return self.change.drift.headline or "within its policy"
+        if self.note:
+            return self.note.partition(";")[0]
         if self.trace is None:
             return "it cannot be read"
         return f"no golden yet: {len(self.trace.calls)} calls, {self.trace.turns} turns"
@@ -105,31 +130,47 @@ def waiting_for(case: str, gate: Gate, results: Mapping[str, Result] | None = No
         raise HarnessError(f"nothing is pending for {case!r}: its last run passed, or it has not run yet") from None
     except OSError as error:
         raise HarnessError(f"{path.name} cannot be read: {error.strerror or error}") from None
-    digest = hashlib.sha256(data).hexdigest()
+    digests = (hashlib.sha256(data).hexdigest(), file_digest(gate.store.path(case)))
     try:
         trace = decode_trace(data, gate.store.shown(path))
     except GoldenError as error:
-        return Waiting(case, digest, Change(case, "unusable", problem=str(error)), gate.policy, str(error))
+        return Waiting(case, *digests, Change(case, "unusable", problem=str(error)), gate.policy, str(error))
     policy = gate.policy
     try:
         policy = gate.policy_of(case)
-        swept = _invariants(case, read_results(gate.project) if results is None else results)
-        refused = next(iter(trace.problems), "") or _limits(case, trace, gate) or swept
+        swept = _invariants(case, gate.project, read_results(gate.project) if results is None else results)
+        refused = gate.pending_fault(case, trace) or _limits(case, trace, gate) or swept
     except CaseError as error:
         refused = str(error)
     try:
         golden = gate.store.load(case)
     except GoldenError as error:
         note = "" if error.kind == "missing" else str(error)
-        return Waiting(case, digest, Change(case, "new", None, trace), policy, refused, note)
+        refused = refused or (note if error.kind in NOT_OURS else "")
+        return Waiting(case, *digests, Change(case, "new", None, trace), policy, refused, note)
     drift = compare(golden, trace, policy)
-    return Waiting(case, digest, Change(case, "changed" if drift else "same", golden, trace, drift), policy, refused)
+    return Waiting(case, *digests, Change(case, "changed" if drift else "same", golden, trace, drift), policy, refused)
 
 
-def _invariants(case: str, results: Mapping[str, Result]) -> str:
-    """That the case breaks an invariant when it is killed: no path of it is right."""
-    status, headline, _ = results.get(f"{case}.crash", ("same", "", None))
-    return f"its crash sweep failed: {headline}" if status == "failed" else ""
+def _invariants(case: str, project: Project, results: Mapping[str, Result]) -> str:
+    """That the case breaks an invariant when it is killed: no path of it is right.
+
+    What a sweep saw is kept until the case is swept again; the results of a run only until the next run, which may
+    leave the case out.
+    """
+    said = results.get(f"{case}.crash")
+    if said is not None and said.status == "failed":
+        return f"its crash sweep failed: {said.headline}"
+    path = crash_golden_path(project.artifacts / "crash", case)
+    try:
+        rows = load_rows(path, path.name, case)
+    except GoldenError:  # none was kept, or a hand was at it
+        return ""
+    for row in rows:
+        if row.outcome not in _HOLDING:
+            seen = f"killed at {row.point}: {row.outcome}"
+            return f"its last crash sweep failed: {seen}; mend it, then: harness crash {case}"
+    return ""
 
 
 def _limits(case: str, trace: Trace, gate: Gate) -> str:

@@ -210,6 +210,21 @@ def test_in_ci_the_target_is_the_one_of_the_pull_request(
     assert Repository(clone.root).target() == "origin/HEAD"
 
 
+@pytest.mark.parametrize("tag", ["main", "origin/main"])
+def test_a_tag_is_never_taken_for_the_target(shop: GitFolder, tmp_path: Path, tag: str) -> None:
+    """git prefers a tag to a branch: one that is called as the target would hide all that a branch did."""
+    begin = shop.commit("begin", {"one": "1"})
+    clone = GitFolder.clone(shop, tmp_path / "clone")
+    clone.git("checkout", "-q", "-b", "careful")
+    clone.commit("careful", {"more": "1"})
+    clone.git("tag", tag)
+    for repository in (Repository(clone.root), Repository(shop.root)):
+        assert repository.commit(repository.target()) == begin
+    assert Repository(clone.root).merge_base() == begin
+    clone.git("remote", "remove", "origin")
+    assert Repository(clone.root).merge_base() == begin
+
+
 def test_the_merge_base_is_where_the_branch_began(shop: GitFolder) -> None:
     """Not what the other branch became since."""
     began = shop.commit("one")

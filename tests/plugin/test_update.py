@@ -107,6 +107,12 @@ def test_an_expected_failure_keeps_its_golden(three: MiniProject) -> None:
         f"kept      golden_traces/sale.json  expected to fail: {reason}",
         "no golden was written",
     ]
+    later = three.harness("accept", "*")
+    assert (later.exit_code, later.changed) == (2, {})
+    assert later.errors == (
+        "refused   sale: sale cannot be accepted: it is expected to fail (xfail); "
+        "take the mark away before its path is accepted\n"
+    )
     outcome = three.pytest("cases/sale.yaml", "--update-golden", "--runxfail")
     assert (outcome.exit_code, outcome.changed) == (0, {"golden_traces/sale.json": "changed"})
     outcome = three.pytest("cases/sale.yaml", "--update-golden")

@@ -98,7 +98,8 @@ class Runner:
         (tools / "gh").write_text(GH, encoding="utf-8")
         (tools / "gh").chmod(0o755)
         self.env = {
-            "ARGS": "", "BASE": "", "PYTHON": sys.executable, "NUMBER": "7", "PASSED": "true", "GH_TOKEN": "t",
+            "ARGS": "", "BASE": "", "PYTHON": sys.executable, "NUMBER": "7", "FOLDER": ".", "JOB": "ci.cases.0",
+            "NAME": "ci.cases.0..", "PASSED": "true", "GH_TOKEN": "t",
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "GH_LOG": str(self.log),
             "GITHUB_OUTPUT": str(self.output), "GITHUB_STEP_SUMMARY": str(self.summary), "RUNNER_TEMP": str(folder),
             "GITHUB_REPOSITORY": "shop/agent", "GITHUB_SERVER_URL": "https://github.com", "GITHUB_RUN_ID": "5",
@@ -128,12 +129,14 @@ def test_from_the_run_to_the_comment(runner: Runner) -> None:
     ran = runner.run("Run the cases", ARGS="-q -k 'book or other'")
     assert ran.returncode == 0
     assert "1 more call (3 → 4, +33%): `read`" in ran.stdout
-    assert runner.output.read_text(encoding="utf-8") == "passed=false\n"
+    assert runner.output.read_text(encoding="utf-8") == "name=ci.cases.0..\npassed=false\n"
 
     reported = runner.run("Annotations, job summary, comment")
     assert reported.returncode == 0
     assert [line.partition(",line")[0] for line in reported.stdout.splitlines()] == [
-        "::error file=golden_traces/book.json", "::error file=golden_traces/other.json"
+        "::error file=golden_traces/book.json", "::error file=golden_traces/other.json",
+        "::notice title=Goldens are not compared with a base branch::golden_traces/ is in no git repository "
+        "(fatal: not a git repository (or any of the parent directories): .git)",
     ]  # fmt: skip
     assert runner.summary.read_text(encoding="utf-8") == runner.comment.read_text(encoding="utf-8")
     assert runner.comment.read_text(encoding="utf-8").startswith(
@@ -149,9 +152,17 @@ def test_from_the_run_to_the_comment(runner: Runner) -> None:
 def test_a_run_that_left_out_a_case_does_not_pass(runner: Runner) -> None:
     """The gate cannot be narrowed by arguments, or by a plugin that was switched off."""
     assert runner.run("Run the cases", ARGS="-q -k book").returncode == 0
-    assert runner.output.read_text(encoding="utf-8") == "passed=false\n"
+    assert runner.output.read_text(encoding="utf-8") == "name=ci.cases.0..\npassed=false\n"
     assert runner.run("Run the cases", ARGS="-q").returncode == 0
-    assert runner.output.read_text(encoding="utf-8") == "passed=false\npassed=true\n"
+    assert runner.output.read_text(encoding="utf-8").endswith("passed=true\n")
+
+
+def test_a_report_is_named_by_its_job_and_its_folder(runner: Runner) -> None:
+    """Two projects in one repository, and the jobs of a matrix, do not overwrite each other; no name is a program."""
+    runner.run("Run the cases", ARGS="--collect-only", JOB="CI (all).cases.3", FOLDER='a/"b") $(id)\nx')
+    assert runner.output.read_text(encoding="utf-8").startswith("name=CI--all-.cases.3.a--b-----id--x\n")
+    assert "steps.cases.outputs.name" in STEPS["Keep what the cases did"]["with"]["name"]
+    assert "steps.cases.outputs.name" in STEPS["Comment in the pull request"]["env"]["NAME"]
 
 
 def test_a_base_that_cannot_be_used_is_an_error(runner: Runner) -> None:
@@ -182,6 +193,13 @@ def test_one_comment_is_kept_up_to_date(runner: Runner, env: dict[str, str], cal
     done = runner.run("Comment in the pull request", **env)
     assert done.returncode == 0
     listed, *others = runner.calls()
-    assert listed.startswith("api --paginate repos/shop/agent/issues/7/comments --jq ")
-    assert others == [call.format(file=runner.comment) for call in calls]
+    assert listed == (
+        "api --paginate repos/shop/agent/issues/7/comments --jq "
+        '.[] | select(.body | startswith("<!-- trajectories ci.cases.0.. -->")) | .id'
+    )
+    written = runner.comment.with_name("harness-comment-ci.cases.0...md")
+    assert others == [call.format(file=written) for call in calls]
+    assert written.read_text(encoding="utf-8") == (
+        "<!-- trajectories ci.cases.0.. -->\n<!-- harness-report -->\n\n<sub>ci.cases.0..</sub>\n"
+    )
     assert done.stdout.startswith(WARNING) == warns

@@ -26,6 +26,7 @@ from harness.report.page.details import entry_details
 from harness.report.page.lanes import Block, Row, blocks_of, lone_blocks
 from harness.report.page.overview import Cost, overview_of, tone_of
 from harness.report.page.rendering import SCRIPTS, embedded_json
+from harness.report.wording import headline
 from harness.trace import Intervention
 from tests.report.drifts import (
     BROKEN_ROWS,
@@ -209,7 +210,8 @@ def test_the_top_answers_the_four_questions() -> None:
     """Did the path change, what changed, what it costs, how to accept it."""
     top = overview_of(EVERYTHING)
     assert top.tone == "bad"
-    assert top.sentence == "The path changed in 10 of 21 cases; 5 more did not pass."
+    assert top.sentence == f"{headline(EVERYTHING)}."
+    assert top.sentence.startswith("The path changed in 10 of 21 cases, 5 more did not pass; ")
     assert top.further == (
         "4 of them touch writes.",
         "4 goldens are not what main has: 1 accepted anew, 1 deleted, 1 renamed, 1 new.",
@@ -234,7 +236,7 @@ def test_a_golden_accepted_anew_is_never_simply_good() -> None:
     top = overview_of(Report.of("shop", "golden", "now", [blessed, quiet], base="main", ran=True))
     assert (tone_of(blessed), tone_of(quiet)) == ("warn", "good")
     assert top.tone == "warn"
-    assert top.sentence == "No path changed in 2 cases."
+    assert top.sentence == "Every case passed; 1 golden changed in this branch."
     assert top.further == ("1 golden is not what main has: 1 accepted anew.",)
     assert top.verdicts == (("accepted anew", "warn", 1), ("matches", "good", 1))
     branch = details("blessed")["branch"]

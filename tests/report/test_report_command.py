@@ -192,3 +192,17 @@ def _here() -> MiniProject:
     from pathlib import Path
 
     return MiniProject(Path(__file__).parent)
+
+
+def test_a_page_goes_into_a_pipe_and_to_what_a_link_names(mini_project: MiniProject) -> None:
+    """What a user names is written into, not replaced: a FIFO stays one, a link stays a link."""
+    os.mkfifo(mini_project.root / "pipe")
+    read = "cat pipe > read.html & "
+    command = f"{read} {sys.executable} -m harness report --no-branch -o pipe; wait"
+    assert mini_project.run("sh", "-c", command).exit_code == 0
+    assert (mini_project.root / "pipe").is_fifo()
+    assert mini_project.read("read.html").startswith("<!doctype html>")
+    (mini_project.root / "link.html").symlink_to("real.html")
+    assert mini_project.harness("report", "--no-branch", "-o", "link.html").exit_code == 0
+    assert (mini_project.root / "link.html").is_symlink()
+    assert mini_project.read("real.html").startswith("<!doctype html>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,11 @@ import pytest
 from harness.errors import HarnessError
 from harness.project import Project
 from harness.report.entries import Counts
+from harness.report.formats import render
+from harness.report.line import plain_text
+from harness.report.page.overview import overview_of
+from harness.report.terminal import report_lines
+from harness.report.wording import advice
 from harness.run_report import run_report
 
 if TYPE_CHECKING:
@@ -183,3 +189,119 @@ def test_a_spoilt_golden_and_a_spoilt_case_are_entries_too(shop: MiniProject) ->
     assert by_case["desk"].headline.startswith("golden_traces/desk.json is not JSON")
     assert by_case["hall"].headline.startswith("cases/hall.yaml:2:1: not valid YAML")
     assert by_case["yard"].word() == "matches"
+
+
+def test_what_is_no_longer_so_is_not_said(shop: MiniProject) -> None:
+    """A golden or a case that is another one since the run was not seen: it is not run, and nothing passed."""
+    assert shop.harness("run").exit_code == 0
+    shop.write({"cases/desk.yaml": case("desk", 2)})
+    shop.write({"golden_traces/hall.json": shop.read("golden_traces/hall.json").replace('"place"', '"where"')})
+    for name in ("golden_traces/shed.json", "cases/yard.yaml"):
+        (shop.root / name).unlink()
+    said = {entry.case: (entry.status, entry.headline) for entry in of(shop).entries}
+    assert said == {
+        "desk": ("not_run", "its case file changed after that run"),
+        "hall": ("not_run", "its golden changed after that run"),
+        "shed": ("not_run", "its golden is gone since that run"),
+        "yard": ("not_run", "its case file is gone since that run"),
+    }
+
+
+def test_a_drift_is_not_accepted_because_its_trace_is_gone(shop: MiniProject) -> None:
+    """Only the golden can say that what ran was accepted."""
+    shop.write({"cases/desk.yaml": case("desk", 2)})
+    assert shop.harness("run").exit_code == 1
+    (shop.root / ".harness/pending/desk.json").unlink()
+    entry = of(shop).entries[0]
+    assert (entry.case, entry.status, entry.passed) == ("desk", "drift", False)
+    assert str(advice(entry, of(shop))) == "what it did was not kept; run it again: harness run desk"
+
+
+def test_a_drift_is_told_against_the_golden_that_there_is(shop: MiniProject) -> None:
+    """A golden that changed after the run is what its trace waits for now."""
+    shop.write({"cases/desk.yaml": case("desk", 2)})
+    assert shop.harness("run").exit_code == 1
+    shop.write({"golden_traces/desk.json": shop.read("golden_traces/desk.json").replace('"end_turn"', '"refusal"')})
+    entry = of(shop).entries[0]
+    assert (entry.case, entry.status) == ("desk", "drift")
+    assert entry.change.drift is not None
+    assert entry.headline == entry.change.drift.headline
+    assert any("`refusal`" in one.message for one in entry.change.drift.findings)
+
+
+def test_a_run_that_covers_nothing_leaves_no_older_results(shop: MiniProject) -> None:
+    """Neither a pytest that selects no case nor a run that is interrupted says what an earlier one said."""
+    assert shop.harness("run").exit_code == 0
+    shop.write({"test_other.py": "def test_other(): pass\n"})
+    assert shop.pytest("test_other.py").exit_code == 0
+    outcome = shop.harness("diff", "--run")
+    assert (outcome.exit_code, outcome.errors) == (
+        2, "error: no run has left a record here; run the cases first: pytest, or harness run\n"
+    )  # fmt: skip
+
+    shop.write({"cases/hall.yaml": case("hall").replace("loop:run", "stop:run")})
+    shop.write({"stop.py": "def run(client):\n    raise KeyboardInterrupt\n"})
+    assert shop.harness("run").exit_code == 130
+    assert {entry.case: entry.status for entry in of(shop).entries} == {
+        "desk": "same", "hall": "not_run", "shed": "not_run", "yard": "not_run"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        '{"case": 5, "verdict": "same", "headline": ""}',
+        '{"case": "\\ud800", "verdict": "same", "headline": ""}',
+        '{"case": "a\\u0000b", "verdict": "same", "headline": ""}',
+        '{"case": "desk", "verdict": [], "headline": ""}',
+        '{"case": "desk", "verdict": "same", "headline": "", "calls": "1", "turns": "1", "writes": "[1]"}',
+        '{"case": "desk", "verdict": "same", "headline": "", "calls": "1", "turns": "1", "writes": "{\\"a\\": []}"}',
+        "[" * 20_000,
+    ],
+)
+def test_a_spoilt_record_is_none(shop: MiniProject, spoilt: str) -> None:
+    """A file that a hand was at is no reason for a traceback, and says nothing."""
+    shop.write({".harness/results.json": f'{{"schema": "harness.results/1", "results": [{spoilt}]}}'})
+    assert {entry.status for entry in of(shop).entries} == {"not_run"}
+
+
+def test_goldens_that_could_not_be_compared_with_a_base_are_not_simply_green(
+    shop: MiniProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shallow checkout of CI: every format says that nothing is known of the branch."""
+    monkeypatch.setenv("GITHUB_BASE_REF", "release")
+    assert shop.harness("run").exit_code == 0
+    report = of(shop)
+    why = "CI names 'release' as the target branch, but it was not fetched; fetch it with: git fetch origin release"
+    assert (report.base, report.unbased) == ("", why)
+    told = "No path changed; goldens are not compared with a base branch"
+    assert plain_text(report_lines(report)).startswith(f"{told}\n")
+    for form in ("markdown", "html", "json", "github", "gitlab"):
+        text = render(report, form)
+        assert "goldens are not compared with a base branch" in text.lower(), form
+        assert "git fetch origin release" in text, form
+    assert json.loads(render(report, "gitlab"))[0]["location"]["path"] == "cases/desk.yaml"
+    assert overview_of(report).tone == "warn"
+
+
+def test_no_format_says_that_all_passed_where_a_case_did_not_run(shop: MiniProject) -> None:
+    """A run of one case is not a run of four."""
+    assert shop.harness("run", "desk").exit_code == 0
+    report = of(shop)
+    assert plain_text(report_lines(report)).startswith("No path changed; 3 cases did not run\n")
+    for form in ("markdown", "html", "json"):
+        assert "No path changed; 3 cases did not run" in render(report, form), form
+
+
+@pytest.mark.parametrize("what", ["key", "case"])
+def test_digests_that_say_nothing_of_each_other_are_not_compared(shop: MiniProject, what: str) -> None:
+    """Another key is no changed prompt, and another case's golden no drift."""
+    shop.write({"cases/desk.yaml": case("desk", 2)})
+    env = {"HARNESS_DIGEST_KEY": "sesame-open-the-door"} if what == "key" else {}
+    if what == "case":
+        shop.write({"golden_traces/desk.json": shop.read("golden_traces/hall.json")})
+    assert shop.harness("run", "desk", env=env).exit_code == 1
+    entry = of(shop).entries[0]
+    assert (entry.case, entry.status, entry.change.kind, entry.change.drift) == ("desk", "unusable", "unusable", None)
+    assert {"key": "different keys (HARNESS_DIGEST_KEY)", "case": "another case, 'hall'"}[what] in entry.change.problem
+    assert json.loads(render(of(shop), "json"))["cases"][0]["change"]["problem"] == entry.change.problem

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
+from harness.crash_golden import Row, dump_rows
 from harness.golden import dump_trace
-from tests.report.drifts import GOLDEN, SEVEN
+from tests.report.drifts import GOLDEN, GROWN, SEVEN
 from tests.review.conftest import CASE, READ_MORE, crash_failed, waits
 
 if TYPE_CHECKING:
@@ -125,3 +128,106 @@ def test_a_spoilt_case_file_or_trace_is_one_refusal(waiting: MiniProject) -> Non
     refused = outcome.errors.splitlines()
     assert refused[0].startswith("refused   grown: grown cannot be accepted: cases/grown.yaml:2:1: not valid YAML")
     assert any(line.startswith("refused   dear: dear cannot be accepted: .harness/pending/dear") for line in refused)
+
+
+def test_a_sweep_that_failed_in_an_earlier_run_still_forbids(waiting: MiniProject) -> None:
+    """A run of other cases, or of pytest without any, does not wash a broken invariant off."""
+    rows = [Row("turn1.model.after", "same"), Row("turn5.save_b", "executed_twice", {"send_email": 2}, turns=6)]
+    waiting.write({".harness/crash/grown.crash.json": dump_rows("grown", rows)})
+    outcome = waiting.harness("accept", "grown")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors == (
+        "refused   grown: grown cannot be accepted: its last crash sweep failed: killed at turn5.save_b: "
+        "executed_twice; mend it, then: harness crash grown\n"
+    )
+    waiting.write({".harness/crash/grown.crash.json": dump_rows("grown", rows[:1])})
+    assert waiting.harness("accept", "grown").changed == {"golden_traces/grown.json": "changed"}
+
+
+@pytest.mark.parametrize("other", ["dear", "../../evil"])
+def test_what_is_pending_becomes_the_golden_of_its_own_case_alone(waiting: MiniProject, other: str) -> None:
+    """A trace that was copied, or comes from somewhere else, is not filed under the name that it gives itself."""
+    waiting.write({".harness/pending/grown.json": dump_trace(replace(GROWN, case=other))})
+    outcome = waiting.harness("accept", "grown", "--writes")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors == (
+        f"refused   grown: grown cannot be accepted: what is pending is a run of another case, {other!r}; "
+        "run grown again\n"
+    )
+    assert not (waiting.root.parent / "evil.json").exists()
+
+
+@pytest.mark.parametrize("case", ["grown", "new"])
+def test_digests_of_another_key_are_not_accepted(waiting: MiniProject, case: str) -> None:
+    """A run without the key, or with the key of another machine, would make a golden that nobody can compare with."""
+    outcome = waiting.harness("accept", case, env={"HARNESS_DIGEST_KEY": "sesame-open-the-door"})
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert "its digests were made with no key, and HARNESS_DIGEST_KEY gives the key " in outcome.errors
+
+
+@pytest.mark.parametrize("golden", ["{broken", dump_trace(replace(GOLDEN, case="dear")), "<<<<<<< HEAD\n"])
+def test_a_golden_that_cannot_be_read_may_hold_any_writes(waiting: MiniProject, golden: str) -> None:
+    """What replaces it has to be meant: nobody can say that no write came or went."""
+    waiting.write({"golden_traces/grown.json": golden})
+    outcome = waiting.harness("accept", "g*")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors.startswith("refused   grown: grown may change what it writes (its golden cannot be used: ")
+    assert waiting.harness("accept", "grown").changed == {"golden_traces/grown.json": "changed"}
+
+
+def test_a_golden_that_is_a_folder_is_one_refusal(waiting: MiniProject) -> None:
+    """No traceback, and nothing is removed."""
+    (waiting.root / "golden_traces/new.json").mkdir()
+    outcome = waiting.harness("accept", "new")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors == "refused   new: new.json cannot be read: Is a directory\n"
+
+
+@pytest.mark.parametrize("folder", [".", "cases", "cases/notes"])
+def test_a_folder_of_cases_is_named_from_where_one_stands(waiting: MiniProject, folder: str) -> None:
+    """As a shell completes it."""
+    name = {".": "cases/notes", "cases": "notes", "cases/notes": "."}[folder]
+    outcome = waiting.harness("accept", name, folder=folder)
+    assert outcome.changed == {"golden_traces/notes/failed.json": "changed"}
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        "[", "null", "[" * 20_000,
+        '{"accepted": {"x": 5}, "rejected": {}, "commit": ""}',
+        '{"accepted": {"x": {"headline": 5, "status": [], "facets": [1], "writes": 0}}, "rejected": {}, "commit": ""}',
+    ],
+)  # fmt: skip
+def test_spoilt_decisions_are_none(waiting: MiniProject, spoilt: str) -> None:
+    """A file that a hand was at keeps nobody from deciding."""
+    waiting.write({".harness/decisions.json": spoilt})
+    assert waiting.harness("accept", "new").exit_code == 0
+    assert "- new: new golden, 6 calls, 6 turns\n" in waiting.harness("review", "--message").output
+
+
+def test_what_nothing_runs_any_more_is_not_accepted(waiting: MiniProject) -> None:
+    """A case, or a test, that was renamed since would leave a golden that nobody owns."""
+    (waiting.root / "cases/new.yaml").unlink()
+    waiting.write({".harness/pending/nightly.json": dump_trace(replace(GOLDEN, case="nightly", owner="test_it.py"))})
+    outcome = waiting.harness("accept", "new", "nightly")
+    assert (outcome.exit_code, outcome.changed) == (2, {})
+    assert outcome.errors == (
+        "refused   new: new cannot be accepted: its case file is gone; if it was renamed, run it again\n"
+        "refused   nightly: nightly cannot be accepted: test_it.py is gone; if it was renamed, run it again\n"
+    )
+    waiting.write({"test_it.py": ""})
+    assert waiting.harness("accept", "nightly").changed == {"golden_traces/nightly.json": "added"}
+
+
+def test_what_cannot_be_noted_is_not_accepted(waiting: MiniProject) -> None:
+    """A refusal leaves the golden as it was, also when it comes late."""
+    (waiting.root / ".harness/decisions.json").mkdir()
+    golden = waiting.read("golden_traces/grown.json")
+    outcome = waiting.harness("accept", "grown", "new")
+    assert (outcome.exit_code, outcome.changed) == (2, {"golden_traces/grown.json": "rewritten"})
+    assert waiting.read("golden_traces/grown.json") == golden
+    assert outcome.errors.splitlines() == [
+        f"refused   {case}: the decisions could not be kept: Is a directory" for case in ("grown", "new")
+    ]
+    assert all((waiting.root / f".harness/pending/{case}.json").is_file() for case in ("grown", "new"))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.gate import Gate
+from harness.golden import dump_trace
 from harness.project import Project
 from harness.review.decisions import Decisions
 from harness.review.session import HELP, Session
 from harness.review.waiting import waiting_traces
-from tests.report.drifts import SEVEN
-from tests.review.conftest import READ_MORE, crash_failed, waits
+from tests.report.drifts import GROWN, SEVEN
+from tests.review.conftest import CASE, READ_MORE, crash_failed, waits
 
 if TYPE_CHECKING:
     from harness.testing import MiniProject
@@ -157,3 +159,60 @@ def test_going_back_and_forth_decides_nothing(waiting: MiniProject) -> None:
         "2 skipped, 5 left",
         {},
     )
+
+
+def test_a_golden_that_changed_meanwhile_is_looked_at_again(waiting: MiniProject) -> None:
+    """What was shown was a harmless change; against the golden of now it is a mail that is sent no more."""
+    session = begin(waiting, "grown")
+    waits(waiting, "grown", GROWN, SEVEN["write"])
+    assert press(session, "a") == ["the golden of grown changed meanwhile: look at what is new against it now"]
+    assert press(session, "a") == ["this changes what the case writes; if that is right, press w"]
+    assert press(session, "w") == ["accepted  grown"]
+
+
+def test_a_case_that_ran_again_meanwhile_is_looked_at_again(waiting: MiniProject) -> None:
+    """Also when the run passed, or broke a limit."""
+    session = begin(waiting, "grown", "new", "notes/failed")
+    waits(waiting, "grown", SEVEN["write"])
+    assert press(session, "a") == ["grown was run again meanwhile: look at what it does now"]
+    assert session.current.touches_writes
+    assert press(session, "sa") == ["accepted  new"]
+    (waiting.root / ".harness/pending/notes/failed.json").unlink()
+    assert "nothing is pending" in press(session, "a")[0]
+    assert session.over
+
+
+def test_a_limit_that_was_lowered_meanwhile_holds(waiting: MiniProject) -> None:
+    """What is decided is decided on what holds now."""
+    session = begin(waiting, "grown")
+    before = golden(waiting, "grown")
+    waiting.write({"cases/grown.yaml": CASE + "limits: {turns: 2}\n"})
+    assert press(session, "a") == ["grown cannot be accepted: 10 turns, limit 2"]
+    assert (golden(waiting, "grown"), session.over) == (before, False)
+
+
+def test_what_ran_after_an_acceptance_is_not_undone(waiting: MiniProject) -> None:
+    """Undoing would put an older trace in the place of what the last run did."""
+    session = begin(waiting, "grown", "new")
+    press(session, "a")
+    waits(waiting, "grown", SEVEN["write"])
+    assert press(session, "u") == ["grown cannot be put back: it ran, or its golden changed, after it was accepted"]
+    assert waiting.read(".harness/pending/grown.json") == dump_trace(replace(SEVEN["write"], case="grown"))
+
+
+def test_two_reviews_at_once_lose_nothing(waiting: MiniProject) -> None:
+    """What each accepted is in the commit message of both."""
+    one, other = begin(waiting, "grown"), begin(waiting, "new")
+    press(one, "a")
+    press(other, "a")
+    assert list(Decisions.of(Project.at(waiting.root)).accepted) == ["grown", "new"]
+    press(one, "u")
+    assert list(Decisions.of(Project.at(waiting.root)).accepted) == ["new"]
+
+
+def test_all_the_rest_holds_no_golden_that_cannot_be_read(waiting: MiniProject) -> None:
+    """It may hold any writes, so it has to be looked at."""
+    waiting.write({"golden_traces/grown.json": "{broken"})
+    session = begin(waiting, "grown", "new")
+    assert press(session, "A") == ["accepted  new", "1 left: changes in writes, and what cannot be accepted"]
+    assert waiting.read("golden_traces/grown.json") == "{broken"

@@ -10,6 +10,7 @@ from harness.policy import FACETS
 from harness.report.entries import BRANCH_WORDS, CHANGE_WORDS, RUN_WORDS, Counts
 from harness.report.lines import printable
 from harness.report.page.advice import Advice, accept_all
+from harness.report.wording import headline
 
 if TYPE_CHECKING:
     from harness.report.entries import Entry, Report
@@ -166,24 +167,14 @@ def _tools(entry: Entry) -> set[str]:
 def _tone(report: Report) -> Tone:
     if report.failing:
         return "bad"
-    return "warn" if any(entry.reblessed for entry in report.entries) else "good"
+    if report.ran and not any(entry.passed for entry in report.entries):
+        return "off"
+    return "warn" if report.unbased or any(entry.reblessed for entry in report.entries) else "good"
 
 
 def _sentence(report: Report) -> str:
-    total = len(report.entries)
-    cases = f"{total:,} case{'s' * (total != 1)}"
-    if not total:
-        return "There are no cases."
-    if not report.ran:
-        changed = sum(not entry.passed for entry in report.entries)
-        return f"{changed:,} of {cases} differ{'s' * (changed == 1)}." if changed else f"No path changed in {cases}."
-    drifted = sum(entry.status == "drift" for entry in report.entries)
-    others = len(report.failing) - drifted
-    if drifted:
-        return f"The path changed in {drifted:,} of {cases}" + (f"; {others:,} more did not pass." if others else ".")
-    if others:
-        return f"{others:,} of {cases} did not pass; no path that could be compared changed."
-    return f"No path changed in {cases}."
+    """As in every other format."""
+    return f"{headline(report)}." if report.entries else "There are no cases."
 
 
 def _further(report: Report) -> list[str]:

@@ -64,6 +64,7 @@ def render_page(report: Report, step: Callable[[], object] | None = None) -> str
         before=printable(report.before),
         after=printable(report.after),
         base=printable(report.base),
+        unbased=printable(report.unbased),
         ran=report.ran,
         overview=overview_of(report),
         index=index,
