@@ -10,6 +10,8 @@ from harness.facets import Comparison, Finding, find
 from harness.policy import FACETS, Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from harness.align import Edit
     from harness.trace import Trace
 
@@ -58,8 +60,15 @@ class Drift:
 
     @cached_property
     def verdicts(self) -> dict[str, str]:
-        """One phrase for each facet that drifted."""
-        return {facet: _verdict(self, facet, found) for facet in FACETS if (found := self._of(facet))}
+        """One phrase for each facet that drifted, those that concern writes first."""
+        found = {facet: of_facet for facet in FACETS if (of_facet := self._of(facet))}
+        ordered = sorted(found, key=lambda facet: not _concerns_writes(found[facet]))
+        return {facet: _verdict(self, facet, found[facet]) for facet in ordered}
+
+    @property
+    def touches_writes(self) -> bool:
+        """Whether a call of a tool that writes came, went, moved or changed."""
+        return _concerns_writes(self.findings)
 
     @property
     def headline(self) -> str:
@@ -99,6 +108,10 @@ def compare(golden: Trace, trace: Trace, policy: Policy | None = None) -> Drift:
     Two traces compare exactly unless a policy relaxes a facet; no similarity is ever computed.
     """
     return Drift(golden, trace, policy or _EXACT)
+
+
+def _concerns_writes(findings: Iterable[Finding]) -> bool:
+    return any(finding.write or finding.facet == "writes" for finding in findings)
 
 
 def _verdict(drift: Drift, facet: str, found: list[Finding]) -> str:

@@ -202,7 +202,9 @@ class Gate:
             status: Status = "missing" if error.kind == "missing" else "unusable"
             lines = trace_lines(trace, SHOWN)
             if error.kind not in ("missing", *NOT_OURS):
-                lines += [Line(""), _advice(trace.case, "restore the golden from git, or accept this run with")]
+                # Neither branch's golden is what the merged code does.
+                way = "look, then" if error.kind == "conflict" else "restore the golden from git, or"
+                lines += [Line(""), _advice(trace.case, f"{way} accept this run with")]
             return Verdict(trace.case, status, str(error), tuple(lines), trace)
         drift = compare(golden, trace, policy)
         if not drift:

@@ -109,7 +109,9 @@ class _Gathering:
 
     def _change(self, case: str, pending: Trace | None) -> tuple[Change, str]:
         """From golden to what was observed, and why the case cannot be compared."""
-        crash = CrashChange(self.goldens.crashes.get(case), self._sweeps.get(case, self.goldens.crashes.get(case)))
+        # Without a golden there is nothing that a sweep could have changed.
+        swept = self.goldens.crashes.get(case)
+        crash = CrashChange(swept, None if swept is None else self._sweeps.get(case, swept))
         conflict = self.goldens.conflicts.get(case)
         if conflict is not None:
             drift = compare(conflict.ours, conflict.theirs)

@@ -33,6 +33,8 @@ def verdict_facts(verdict: Verdict, *, expected_to_fail: bool = False) -> dict[s
     """A verdict as plain texts, for JUnit and for the way from a worker to the controller."""
     reason = f"expected to fail: {verdict.headline}" if expected_to_fail and not verdict.passed else verdict.headline
     facts = case_facts(verdict.case, verdict.status, reason)
+    if verdict.status == "accepted" and verdict.drift is not None and verdict.drift.touches_writes:
+        facts["writes_changed"] = "true"
     if verdict.trace is not None:
         facts["calls"] = str(len(verdict.trace.calls))
         facts["turns"] = str(verdict.trace.turns)
@@ -96,7 +98,10 @@ class SessionResults:
         if self._results:
             from harness.last_run import write_last_run
             from harness.results_record import write_results
+            from harness.review.decisions import note_updates
 
+            if self._update:
+                note_updates(self.project, self._results.values())
             write_results(self.project, self._results.values())
             write_last_run(self.project, {one["case"]: one["verdict"] for one in self._results.values()})
 

@@ -68,7 +68,7 @@ class Change:
     def touches_writes(self) -> bool:
         """Whether a call of a tool that writes came, went, moved or changed: what a reviewer must see first."""
         if self.drift is not None:
-            return any(finding.write or finding.facet == "writes" for finding in self.drift.findings)
+            return self.drift.touches_writes
         present = self.after or self.before
         return self.kind != "same" and present is not None and bool(present.write_counts)
 

@@ -118,7 +118,7 @@ def _run(
     results: list[dict[str, str]] = []
     broken = failed = 0
     forget_results(project)
-    with _kept(project, results), Progress(len(chosen)) as progress:
+    with _kept(project, results, update=update), Progress(len(chosen)) as progress:
         for case in chosen:
             try:
                 verdict, run, error, printed = _judge(files[case], collisions.get(files[case]), project, gate)
@@ -152,15 +152,18 @@ def _run(
 
 
 @contextlib.contextmanager
-def _kept(project: Project, results: Sequence[Mapping[str, str]]) -> Iterator[None]:
+def _kept(project: Project, results: Sequence[Mapping[str, str]], *, update: bool) -> Iterator[None]:
     """Keep what was said of the cases that ran, also when somebody stops the run."""
     from harness.results_record import write_results
+    from harness.review.decisions import note_updates
 
     try:
         yield
     finally:
         if results:
             write_results(project, results)
+        if update:
+            note_updates(project, results)
 
 
 def _shown(project: Project) -> str:

@@ -194,6 +194,8 @@ class Entry:
         if self.branch is None:
             return ""
         word = BRANCH_WORDS[self.branch.kind].format(base=base)
+        if self.branch.drift is not None and self.branch.drift.touches_writes:
+            word += ", writes changed"
         return f"{word} (was {self.branch.was})" if self.branch.was else word
 
 

@@ -62,12 +62,14 @@ def summary_lines(results: Sequence[Mapping[str, str]], project: Project, *, upd
 def _update_lines(results: Sequence[Mapping[str, str]], store: GoldenStore) -> list[Line]:
     """One line a golden that was written, or that was not although its case was to be accepted."""
     lines: list[Line] = []
-    for one in results:
+    for one in sorted(results, key=lambda one: "writes_changed" not in one):
         path, status = store.path(one["case"]), one["verdict"]
         if status in _UNTOUCHED:
             continue
         word = status if status in _CHANGES else "kept" if path.exists() else "not made"
-        lines.append(Line(f"{word:<9} {store.shown(path)}  {one['headline']}", _CHANGES.get(status, "removed")))
+        writes = "changes writes: " if "writes_changed" in one else ""
+        style = "removed" if writes else _CHANGES.get(status, "removed")
+        lines.append(Line(f"{word:<9} {store.shown(path)}  {writes}{one['headline']}", style))
     if not any(one["verdict"] in _CHANGES for one in results):
         lines.append(Line("no golden was written" + ("" if lines else ": nothing changed")))
     return lines

@@ -48,6 +48,8 @@ def headline(report: Report) -> str:
     left = 0 if said.startswith("No case ran") else len(report.left_out)
     said += f"; {counted(left, 'case')} did not run" if left else ""
     said += f"; {counted(blessed, 'golden')} changed in this branch" if blessed else ""
+    writes = sum(entry.touches_writes for entry in report.entries if not entry.passed or entry.reblessed)
+    said += f"; writes are touched in {writes:,}" if writes else ""
     return said + (f"; {NOT_COMPARED}" if report.unbased else "")
 
 

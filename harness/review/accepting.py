@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.atomic import write_atomically
@@ -29,11 +29,13 @@ class Acceptance:
         case: whose.
         verdict: what was written.
         files: golden and pending trace, each as it was before and as it was left; None where there was none.
+        noted: what was noted of the case before, since the last commit.
     """
 
     case: str
     verdict: Verdict
     files: tuple[tuple[Path, bytes | None, bytes | None], ...]
+    noted: Accepted | None = None
 
     def undo(self, decisions: Decisions) -> None:
         """Put back what was there before.
@@ -44,7 +46,7 @@ class Acceptance:
         if any(_bytes(path) != after for path, _, after in self.files):
             raise HarnessError(f"{self.case} cannot be put back: it ran, or its golden changed, after it was accepted")
         self.put_back()
-        decisions.take_back(self.case)
+        decisions.take_back(self.case, self.noted)
 
     def put_back(self) -> None:
         """Write what was there before, whatever is there now.
@@ -93,15 +95,17 @@ def accept(
     paths = (gate.store.path(now.case), gate.pending_path(now.case))
     before = [_bytes(path) for path in paths]
     verdict = gate.accept_pending(now.case, now.trace, now.policy, facets)
+    if now.conflict is not None:
+        verdict = replace(verdict, headline=now.headline)
     after = [_bytes(path) for path in paths]
     done = Acceptance(now.case, verdict, tuple(zip(paths, before, after, strict=True)))
     status = "new" if verdict.status == "new" else "accepted"
     try:
-        decisions.accept(now.case, Accepted(verdict.headline, status, tuple(facets), bool(touched)))
+        noted = decisions.accept(now.case, Accepted(verdict.headline, status, tuple(facets), bool(touched)))
     except HarnessError:
         done.put_back()  # what the commit message cannot tell of is not accepted
         raise
-    return done
+    return replace(done, noted=noted)
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from harness.atomic import write_atomically
+from harness.changes import commit_side
+from harness.drift import compare
 from harness.errors import HarnessError
+from harness.golden import load_golden
 from harness.report.line import printable
 from harness.repository import Repository
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from harness.project import Project
 
-__all__ = ["Accepted", "Decisions"]
+__all__ = ["Accepted", "Decisions", "note_updates"]
 
 _NAME: Final = "decisions.json"
 _MESSAGE: Final = "commit-message.txt"
@@ -70,26 +75,33 @@ class Decisions:
             return cls(project, commit)
         return cls(project, commit, accepted if made_at == commit else {}, rejected)
 
-    def accept(self, case: str, how: Accepted) -> None:
-        """Note an acceptance, beside what others decided meanwhile.
+    def accept(self, case: str, how: Accepted) -> Accepted | None:
+        """Note an acceptance, beside what others decided meanwhile; returns what was noted of the case before.
+
+        A case that was accepted before, since the last commit, is noted for all that changed since then.
 
         Raises:
             HarnessError: it cannot be kept.
         """
         self._read_again()
         before = dict(self.accepted), dict(self.rejected)
-        self.accepted[case] = how
+        known = self.accepted.get(case)
+        self.accepted[case] = how if known is None else _together(self.project, case, known, how)
         self.rejected.pop(case, None)
         try:
             self.save()
         except HarnessError:
             self.accepted, self.rejected = before
             raise
+        return known
 
-    def take_back(self, case: str) -> None:
-        """Forget an acceptance; errors as for `accept`."""
+    def take_back(self, case: str, before: Accepted | None) -> None:
+        """Forget an acceptance, but not what was noted before it; errors as for `accept`."""
         self._read_again()
-        self.accepted.pop(case, None)
+        if before is None:
+            self.accepted.pop(case, None)
+        else:
+            self.accepted[case] = before
         self.save()
 
     def reject(self, case: str, sha256: str) -> None:
@@ -148,6 +160,35 @@ class Decisions:
         if others:
             parts.append("\n".join(others))
         return "\n\n".join(parts) + "\n"
+
+
+def note_updates(project: Project, results: Iterable[Mapping[str, str]]) -> None:
+    """Note the goldens that a run with `--update-golden` wrote.  That it cannot be noted changes no run.
+
+    Args:
+        project: whose.
+        results: as `harness.session_results.verdict_facts` makes them.
+    """
+    decisions = Decisions.of(project)
+    with contextlib.suppress(HarnessError):
+        for one in results:
+            if one["verdict"] in ("new", "accepted") and not one["case"].endswith(".crash"):
+                writes = "writes_changed" in one
+                decisions.accept(one["case"], Accepted(one["headline"], one["verdict"], writes=writes))
+
+
+def _together(project: Project, case: str, before: Accepted, now: Accepted) -> Accepted:
+    """Two acceptances of a case as one: what changed since the last commit, or one after the other without git."""
+    status = "new" if "new" in (before.status, now.status) else "accepted"
+    writes = before.writes or now.writes
+    try:
+        repository = Repository.around(project.golden_traces)
+        committed = commit_side(repository, repository.commit("HEAD"), project.golden_traces, "HEAD").traces[case]
+        drift = compare(committed, load_golden(case, project))
+    except (HarnessError, KeyError):
+        facets = tuple(dict.fromkeys((*before.facets, *now.facets))) if before.facets and now.facets else ()
+        return Accepted(f"{before.headline}; then {now.headline}", status, facets, writes)
+    return Accepted(drift.headline or "as it was", "accepted", (), drift.touches_writes)
 
 
 def _accepted(headline: object, status: object, facets: list[object], writes: object) -> Accepted:

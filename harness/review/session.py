@@ -70,7 +70,8 @@ class Session:
         mark = "  changes writes" if one.touches_writes else ""
         yield Line("")
         yield Line(f"{self.place + 1}/{len(self.waiting)}  {one.case}{mark}", "title")
-        yield Line(f"drift: {one.headline}" if one.change.drift else one.headline, "removed")
+        drifted = one.change.drift is not None and one.conflict is None
+        yield Line(f"drift: {one.headline}" if drifted else one.headline, "removed")
         if one.note:
             yield Line(one.note, "changed")
         yield Line("")
@@ -87,6 +88,11 @@ class Session:
 
     def _body(self, limit: int | None) -> Sequence[Line]:
         one = self.current
+        if one.conflict is not None:
+            lines: list[Line] = []
+            for name, drift in one.conflict.items():
+                lines += [Line(f"against {name}:", "title"), *drift_lines(drift, limit, whole="more (m)"), Line("")]
+            return lines
         if one.change.drift is not None:
             return drift_lines(one.change.drift, limit, whole="more (m)")
         return trace_lines(one.trace, limit) if one.trace is not None else [Line(one.change.problem, "removed")]

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from harness.changes import Change
+from harness.changes import Change, golden_side
 from harness.crash_golden import crash_golden_path, load_rows
 from harness.drift import compare
 from harness.errors import CaseError, GoldenError, HarnessError
@@ -17,6 +17,7 @@ from harness.results_record import file_digest, read_results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from harness.drift import Drift
     from harness.gate import Gate
     from harness.policy import Policy
     from harness.project import Project
@@ -41,6 +42,8 @@ class Waiting:
         policy: how it is compared.
         refused: why it cannot be accepted; empty when it can.
         note: what else to know of its golden, where that cannot be used.
+        conflict: where a merge left two versions of its golden, the comparison of each with the trace, by the name that
+            git gives it; `change` is that with ours.
     """
 
     case: str
@@ -50,6 +53,7 @@ class Waiting:
     policy: Policy
     refused: str = ""
     note: str = ""
+    conflict: Mapping[str, Drift] | None = None
 
     @property
     def trace(self) -> Trace | None:
@@ -62,11 +66,18 @@ class Waiting:
 
         A first golden changes nothing; one that cannot be used may hold any writes.
         """
-        return bool(self.note) or (self.change.drift is not None and self.change.touches_writes)
+        return bool(self.note) or any(drift.touches_writes for drift in self._drifts())
+
+    def _drifts(self) -> list[Drift]:
+        if self.conflict is not None:
+            return list(self.conflict.values())
+        return [] if self.change.drift is None else [self.change.drift]
 
     @property
     def facets(self) -> tuple[str, ...]:
-        """The facets that drifted."""
+        """The facets that drifted, to choose among; none of a conflict, which is decided as a whole."""
+        if self.conflict is not None:
+            return ()
         return tuple(self.change.drift.verdicts) if self.change.drift is not None else ()
 
     def writing(self, facet: str) -> bool:
@@ -82,6 +93,8 @@ class Waiting:
         """
         if self.note:
             return f"may change what it writes (its golden cannot be used: {self.note.partition(';')[0]})"
+        if self.conflict is not None:
+            return f"changes what it writes ({self.headline})" if self.touches_writes else ""
         writing = [facet for facet in facets or self.facets if self.writing(facet)]
         verdicts = self.change.drift.verdicts if self.change.drift is not None else {}
         return f"changes what it writes ({'; '.join(verdicts[facet] for facet in writing[:2])})" if writing else ""
@@ -91,6 +104,9 @@ class Waiting:
         """What is to be decided, in one line."""
         if self.refused:
             return self.refused
+        if self.conflict is not None:
+            sides = (f"against {name}: {drift.headline or 'the same'}" for name, drift in self.conflict.items())
+            return f"merge conflict; {'; '.join(sides)}"
         if self.change.drift is not None:
             return self.change.drift.headline or "within its policy"
         if self.note:
@@ -145,6 +161,14 @@ def waiting_for(case: str, gate: Gate, results: Mapping[str, Result] | None = No
     try:
         golden = gate.store.load(case)
     except GoldenError as error:
+        sides = golden_side(gate.project, "golden").conflicts.get(case) if error.kind == "conflict" else None
+        if sides is not None:
+            drifts = {
+                name: compare(one, trace, policy)
+                for name, one in ((sides.ours_name, sides.ours), (sides.theirs_name, sides.theirs))
+            }
+            change = Change(case, "conflict", sides.ours, trace, drifts[sides.ours_name])
+            return Waiting(case, *digests, change, policy, refused, conflict=drifts)
         note = "" if error.kind == "missing" else str(error)
         refused = refused or (note if error.kind in NOT_OURS else "")
         return Waiting(case, *digests, Change(case, "new", None, trace), policy, refused, note)

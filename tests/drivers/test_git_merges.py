@@ -261,9 +261,10 @@ def test_a_conflict_is_resolved_by_running_looking_and_accepting(mini_project: M
 
     accepted = mini_project.harness("accept", "weekly")
     assert accepted.exit_code == 0
-    golden_file = "golden_traces/weekly.json"
-    replaced = f"{golden_file} holds unresolved merge conflict markers"
-    assert accepted.output.splitlines()[0] == f"accepted  {golden_file}  replaced: {replaced}"
+    assert accepted.output.splitlines()[0] == (
+        "accepted  golden_traces/weekly.json  merge conflict; against HEAD: 1 more call (3 → 4, +33%): `read`; "
+        "against more-careful: 1 more call (3 → 4, +33%): `read`"
+    )
     golden = decode_trace((mini_project.root / "golden_traces/weekly.json").read_bytes(), "weekly")
     assert [call.tool for call in golden.calls] == ["read", "read", "read", "send"]
     git.git("add", "golden_traces/weekly.json")

@@ -27,6 +27,7 @@ class State:
     env: dict[str, str] = field(default_factory=dict)
     word: str = "with an unusable golden"
     is_ours: bool = True
+    way: str = "restore the golden from git, or"
 
 
 def _remove(project: MiniProject) -> None:
@@ -85,6 +86,7 @@ STATES = {
         f"{GOLDEN} holds unresolved merge conflict markers; finish merging the code, run the case, "
         "and accept what it does now",
         "",
+        way="look, then",
     ),
     "of an older version": State(
         _replace("harness.trace/1", "harness.trace/0"),
@@ -123,7 +125,7 @@ def test_each_state_is_told_apart_everywhere(accepted: MiniProject, state: State
     there = accepted.pytest(env={**state.env, **FOUND_BY})
     assert here.section("case refund")[0] == state.message
     # The message, or the last line, says what to do.
-    restore = "restore the golden from git, or accept this run with: harness accept refund   or: pytest --update-golden"
+    restore = f"{state.way} accept this run with: harness accept refund   or: pytest --update-golden"
     assert (here.section("case refund")[-1] == restore) is state.is_ours
     assert here.summary[0] == f"1 case: 1 {state.word}"
     assert (here.exit_code, here.changed) == (1, {})

@@ -52,7 +52,7 @@ def test_the_summary_of_an_update(shop: MiniProject) -> None:
     assert outcome.exit_code == 1
     assert outcome.summary == [
         "8 cases: 1 drifted, 1 failed, 1 with a broken case file, 1 skipped, 1 new golden, 2 accepted, 1 unchanged",
-        "accepted  golden_traces/b_drift.json  `refund` (call 3): `cents` changed",
+        "accepted  golden_traces/b_drift.json  changes writes: `refund` (call 3): `cents` changed",
         "new       golden_traces/c_missing.json  3 calls, 4 turns",
         "accepted  golden_traces/d_unusable.json  replaced: golden_traces/d_unusable.json is not JSON: "
         "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",

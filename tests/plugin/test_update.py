@@ -86,9 +86,9 @@ def test_a_skipped_case_keeps_its_golden(three: MiniProject) -> None:
     assert outcome.exit_code == 0
     assert outcome.summary == [
         "3 cases: 1 skipped, 2 accepted",
-        f"accepted  {GOLDEN}  1 write fewer: `refund` (1 → 0); 1 call fewer (3 → 2, -33%): `refund`; "
+        f"accepted  {GOLDEN}  changes writes: 1 write fewer: `refund` (1 → 0); 1 call fewer (3 → 2, -33%): `refund`; "
         "turns 4 → 3 (-25%); 1 more facet",
-        "accepted  golden_traces/returns/late.json  1 write fewer: `refund` (1 → 0); "
+        "accepted  golden_traces/returns/late.json  changes writes: 1 write fewer: `refund` (1 → 0); "
         "1 call fewer (3 → 2, -33%): `refund`; turns 4 → 3 (-25%); 1 more facet",
         "kept      golden_traces/sale.json  Skipped: unconditional skip",
     ]

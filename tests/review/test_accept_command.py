@@ -9,11 +9,30 @@ import pytest
 
 from harness.crash_golden import Row, dump_rows
 from harness.golden import dump_trace
-from tests.report.drifts import GOLDEN, GROWN, SEVEN
+from tests.report.drifts import GOLDEN, GROWN, SEARCH, SEVEN, at, call, trace
 from tests.review.conftest import CASE, READ_MORE, crash_failed, waits
 
 if TYPE_CHECKING:
     from harness.testing import MiniProject
+
+DEAR_AND_LONGER = trace(*GOLDEN.calls[:4], at(3, SEARCH), call(4, "refund", id="7", cents=12000), GOLDEN.calls[5])
+"""Another amount, and a read repeated."""
+
+LOOP = """\
+def run(client, prompt, tools, dispatch):
+    history = [{"role": "user", "content": prompt}]
+    answer = client.messages.create(model="m", max_tokens=99, messages=history, tools=tools)
+    (use,) = answer.content
+    result = {"type": "tool_result", "tool_use_id": use.id, "content": str(dispatch(use.name, use.input))}
+    history += [{"role": "assistant", "content": answer.content}, {"role": "user", "content": [result]}]
+    client.messages.create(model="m", max_tokens=99, messages=history, tools=tools)
+"""
+PAY = """\
+agent: loop:run
+prompt: Pay.
+tools: {pay: {effect: irreversible, input: {cents: number}, returns: paid}}
+model: {name: m, script: [{call: {pay: {cents: 5}}}, {say: Done.}]}
+"""
 
 
 def test_a_glob_accepts_no_change_in_writes(waiting: MiniProject) -> None:
@@ -231,3 +250,54 @@ def test_what_cannot_be_noted_is_not_accepted(waiting: MiniProject) -> None:
         f"refused   {case}: the decisions could not be kept: Is a directory" for case in ("grown", "new")
     ]
     assert all((waiting.root / f".harness/pending/{case}.json").is_file() for case in ("grown", "new"))
+
+
+def test_a_case_that_is_accepted_in_two_steps_is_told_whole(waiting: MiniProject) -> None:
+    """The changed amount of a write does not vanish from the commit message when the rest is accepted after it."""
+    for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "begin")):
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        assert waiting.run("git", *who, *command).exit_code == 0
+    waits(waiting, "dear", DEAR_AND_LONGER, None)
+    waiting.harness("accept", "dear", "--facet", "arguments")
+    assert "Changes in writes:\n- dear: `refund` (call 5): `cents` changed (only arguments)\n" in waiting.read(
+        ".harness/commit-message.txt"
+    )
+    assert waiting.harness("accept", "d*").exit_code == 0
+    assert waiting.read(".harness/commit-message.txt") == (
+        "Accept the new path of dear\n\nChanges in writes:\n- dear: `refund` (call 6): `cents` changed; "
+        "1 more call (6 → 7, +17%): `search`; `search` repeated with the same arguments once (golden: never)\n"
+    )
+
+
+def test_outside_of_git_two_steps_are_told_one_after_the_other(waiting: MiniProject) -> None:
+    """There is no commit to compare with."""
+    waits(waiting, "dear", DEAR_AND_LONGER, None)
+    waiting.harness("accept", "dear", "--facet", "arguments")
+    waiting.harness("accept", "dear")
+    assert waiting.read(".harness/commit-message.txt") == (
+        "Accept the new path of dear\n\nChanges in writes:\n- dear: `refund` (call 5): `cents` changed; then "
+        "1 more call (6 → 7, +17%): `search`; `search` repeated with the same arguments once (golden: never)\n"
+    )
+
+
+def test_what_an_update_wrote_is_in_the_commit_message_too(mini_project: MiniProject) -> None:
+    """Whoever accepts by running, with or without pytest; a change in writes is marked where it is listed."""
+    mini_project.write({"loop.py": LOOP, "cases/pay.yaml": PAY})
+    assert mini_project.harness("run", "--update-golden").exit_code == 0
+    assert (
+        mini_project.read(".harness/commit-message.txt")
+        == "Accept the path of pay\n\n- pay: new golden, 1 calls, 2 turns\n"
+    )
+    mini_project.run("git", "init", "-q")
+    who = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com")
+    mini_project.run(*who, "add", "-A")
+    mini_project.run(*who, "commit", "-q", "-m", "begin")
+    mini_project.edit("cases/pay.yaml", "{pay: {cents: 5}}", "{pay: {cents: 50}}")
+    outcome = mini_project.pytest("--update-golden")
+    assert outcome.summary == [
+        "1 case: 1 accepted",
+        "accepted  golden_traces/pay.json  changes writes: `pay` (call 1): `cents` changed",
+    ]
+    assert mini_project.harness("review", "--message").output == (
+        "Accept the new path of pay\n\nChanges in writes:\n- pay: `pay` (call 1): `cents` changed\n"
+    )

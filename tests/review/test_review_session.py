@@ -13,7 +13,7 @@ from harness.project import Project
 from harness.review.decisions import Decisions
 from harness.review.session import HELP, Session
 from harness.review.waiting import waiting_traces
-from tests.report.drifts import GROWN, SEVEN
+from tests.report.drifts import GOLDEN, GROWN, SEVEN
 from tests.review.conftest import CASE, READ_MORE, crash_failed, waits
 
 if TYPE_CHECKING:
@@ -216,3 +216,33 @@ def test_all_the_rest_holds_no_golden_that_cannot_be_read(waiting: MiniProject) 
     session = begin(waiting, "grown", "new")
     assert press(session, "A") == ["accepted  new", "1 left: changes in writes, and what cannot be accepted"]
     assert waiting.read("golden_traces/grown.json") == "{broken"
+
+
+def test_a_golden_in_conflict_is_decided_against_both_sides(waiting: MiniProject) -> None:
+    """The merged run against each branch's golden; a change in writes against either takes the key for it."""
+    ours, theirs = (dump_trace(replace(one, case="grown"), results=False) for one in (GOLDEN, SEVEN["argument"]))
+    conflict = f"<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> dear\n"
+    waiting.write({"golden_traces/grown.json": conflict})
+    session = begin(waiting, "grown")
+    shown = [line.text for line in session.shown()]
+    assert shown[1] == "1/1  grown  changes writes"
+    assert shown[2].startswith("merge conflict; against HEAD: 4 more calls (6 → 10, +67%)")
+    assert "; against dear: `refund` (call 9): `cents` changed; " in shown[2]
+    assert [line for line in shown if line.startswith("against ")] == ["against HEAD:", "against dear:"]
+    assert press(session, "f") == ["there is but one facet: accept it, or not"]
+    assert press(session, "a") == ["this changes what the case writes; if that is right, press w"]
+    assert press(session, "w") == ["accepted  grown"]
+    accepted = Decisions.of(Project.at(waiting.root)).accepted["grown"]
+    assert (accepted.headline, accepted.writes) == (shown[2], True)
+    assert golden(waiting, "grown") == dump_trace(replace(GROWN, case="grown"), results=False)
+
+
+def test_taking_back_the_second_step_keeps_the_first(waiting: MiniProject) -> None:
+    """In the golden, and in what is noted of it."""
+    waits(waiting, "more", READ_MORE)
+    session = begin(waiting, "more")
+    press(session, "f3a")
+    press(session, "a")
+    press(session, "u")
+    assert session.current.facets == ("order", "duplicates")
+    assert Decisions.of(Project.at(waiting.root)).accepted["more"].facets == ("stop_reasons",)
