@@ -364,3 +364,13 @@ def test_an_encoding_that_does_not_hold_all_signs_is_no_fault(mini_project: Mini
     )  # fmt: skip
     assert (done.exit_code, done.errors) == (1, "")
     assert done.output.splitlines()[1] in ("old.json → new.json", "old.json \\u2192 new.json")
+
+
+def test_an_update_accepts_nothing_that_is_expected_to_fail(project: MiniProject) -> None:
+    """As under pytest: its golden stays, and that is said."""
+    assert project.harness("run", "--update-golden").exit_code == 0
+    project.edit("cases/two.yaml", "to: someone", "to: everyone")
+    project.edit("cases/two.yaml", "agent:", "marks: [xfail]\nagent:")
+    outcome = project.harness("run", "--update-golden")
+    assert (outcome.exit_code, outcome.changed) == (1, {})
+    assert outcome.output.splitlines()[-2] == "kept      golden_traces/two.json  `mail` (call 2): `to` changed"

@@ -74,6 +74,7 @@ def _set_up_git(project: Project, *, remove: bool) -> None:
         for name, there in remove_settings(project.root):
             click.echo(f"{'removed' if there else 'absent '} {name}")
         return
+    _below(project.golden_traces, project)  # goldens that git cannot have: say it before anything is set
     for name, new in write_settings(project.root):
         click.echo(f"{'set    ' if new else 'kept   '} {name}")
     _write_attributes(project)

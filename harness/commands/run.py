@@ -202,7 +202,10 @@ def _judge(
             # What ends a process must not end the gate, least of all with the exit code 0.
             verdict = Verdict(case.id, "failed", error_line(error, project.root))
             return verdict, None, error, printed.getvalue()
-    return gate.judge(run.trace, case.policy(gate.policy)), run, run.error, printed.getvalue()
+    # What is expected to fail is never accepted, as under pytest.
+    update = False if "xfail" in case.marks else None
+    verdict = gate.judge(run.trace, case.policy(gate.policy), update=update)
+    return verdict, run, run.error, printed.getvalue()
 
 
 class _Printed(io.StringIO):
