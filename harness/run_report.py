@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.changes import Change, CrashChange, changes_between, commit_side, folder_side, golden_side
 from harness.drift import compare
@@ -15,6 +15,7 @@ from harness.normalize import DIGEST_KEY_VARIABLE
 from harness.report.entries import Entry, Report, RunStatus
 from harness.repository import Repository, path_names
 from harness.results_record import Result, file_digest, path_digest, read_results
+from harness.rule_changes import rule_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -213,16 +214,19 @@ def _versions(project: Project, cases: Sequence[str]) -> dict[str, tuple[Version
         return {}
 
 
-def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], dict[str, str]]:
+def _branch(project: Project, goldens: Side, base: str | None) -> tuple[Mapping[str, Change], dict[str, Any]]:
     """What became of each golden since the branch began; what to call its base or why there is none, and the commit."""
     commit = ""
     try:
         repository = Repository.around(project.golden_traces)
         commit = repository.describe()
         name = repository.target() if base is None else base
-        before = commit_side(repository, repository.merge_base(name), project.golden_traces, name)
+        begun = repository.merge_base(name)
+        before = commit_side(repository, begun, project.golden_traces, name)
+        rules = rule_changes(project, repository, begun)
     except HarnessError as error:
         if base is not None:
             raise
         return {}, {"unbased": str(error), "commit": commit}
-    return {one.case: one for one in changes_between(before, goldens)}, {"base": name, "commit": commit}
+    facts = {"base": name, "commit": commit, "rules": rules}
+    return {one.case: one for one in changes_between(before, goldens)}, facts

@@ -213,6 +213,7 @@ class Report:
             unchanged then.
         commit: what is checked out, shortened, with `+` where something is not committed; empty outside of git.
         ran: whether it tells of a run (each entry has a status) or of a diff.
+        rules: how the rules that decide what fails changed in this branch, one sentence each.
     """
 
     title: str
@@ -223,6 +224,7 @@ class Report:
     unbased: str = ""
     commit: str = ""
     ran: bool = False
+    rules: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, title: str, before: str, after: str, entries: Iterable[Entry], **rest: object) -> Report:

@@ -19,6 +19,9 @@ __all__ = ["render_annotations"]
 
 _Level: TypeAlias = Literal["error", "warning", "notice"]
 
+_RULES: Final = 5
+"""Rules that changed and get an annotation."""
+
 _SHOWN: Final = 10
 """Annotations of one level that GitHub shows of a step; it drops the others without a word."""
 
@@ -33,6 +36,8 @@ def render_annotations(report: Report) -> str:
         if is_shown(entry):
             by_level[_level(entry)].append(entry)
     lines = [line for level, entries in by_level.items() for line in _annotations(level, entries, report)]
+    rules = (command_data(printable(rule)[:_LONGEST]) for rule in report.rules[:_RULES])
+    lines += [f"::notice title=A rule of the gate changed::{rule}" for rule in rules]
     if report.unbased:
         title = command_property(NOT_COMPARED.capitalize())
         lines.append(f"::notice title={title}::{command_data(printable(report.unbased)[:_LONGEST])}")

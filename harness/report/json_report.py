@@ -35,6 +35,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "base": report.base or None,
         "unbased": report.unbased or None,
         "commit": report.commit or None,
+        "rules": list(report.rules),
         "ran": report.ran,
         "headline": headline(report),
         "summary": {

@@ -26,6 +26,9 @@ MARKER: Final = "<!-- harness-report -->"
 COMMENT_LIMIT: Final = 60_000
 """Bytes of a comment.  GitHub refuses 65,536 characters and more; what else an action adds must fit, too."""
 
+_RULES: Final = 20
+"""Rules that changed and are named."""
+
 _TAIL: Final = 1_000
 """Bytes kept for what is said last."""
 
@@ -90,6 +93,11 @@ def _head(report: Report) -> list[str]:
         base += f" Goldens are not compared with a base branch: {_text(report.unbased)}." if report.unbased else ""
         commit = f" Commit {_code(report.commit)}." if report.commit else ""
         lines[-1] += base + commit
+        if report.rules:
+            lines += ["", "Rules that changed in this branch:", ""]
+            lines += [f"- {_text(rule)}" for rule in report.rules[:_RULES]]
+            more = len(report.rules) - _RULES
+            lines += [f"- and {more:,} more"] if more > 0 else []
     else:
         lines[-1] += f" Compared: {_code(report.before)} → {_code(report.after)}."
     return lines

@@ -27,6 +27,8 @@ def report_lines(report: Report, limit: int | None = SHOWN, whole: str = "") -> 
     for entry in report.entries:
         if is_shown(entry):
             lines += [*_entry_lines(entry, report, limit, whole), Line("")]
+    lines += [Line(f"rule changed in this branch: {rule}", "changed", hang=2) for rule in report.rules]
+    lines += [Line("")] if report.rules else []
     between = f"{report.before} → {report.after}: " if not report.ran else ""
     lines.append(Line(f"{between}{headline(report)}", "title", hang=2))
     lines += [Line(tally(report), hang=2)] if report.entries else []

@@ -50,6 +50,7 @@ def headline(report: Report) -> str:
     said += f"; {counted(blessed, 'golden')} changed in this branch" if blessed else ""
     writes = sum(entry.touches_writes for entry in report.entries if not entry.passed or entry.reblessed)
     said += f"; writes are touched in {writes:,}" if writes else ""
+    said += f"; {counted(len(report.rules), 'rule')} changed" if report.rules else ""
     return said + (f"; {NOT_COMPARED}" if report.unbased else "")
 
 

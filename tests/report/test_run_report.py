@@ -14,7 +14,7 @@ from harness.report.formats import render
 from harness.report.line import plain_text
 from harness.report.page.overview import overview_of
 from harness.report.terminal import report_lines
-from harness.report.wording import advice
+from harness.report.wording import advice, headline
 from harness.run_report import run_report
 
 if TYPE_CHECKING:
@@ -305,3 +305,31 @@ def test_digests_that_say_nothing_of_each_other_are_not_compared(shop: MiniProje
     assert (entry.case, entry.status, entry.change.kind, entry.change.drift) == ("desk", "unusable", "unusable", None)
     assert {"key": "different keys (HARNESS_DIGEST_KEY)", "case": "another case, 'hall'"}[what] in entry.change.problem
     assert json.loads(render(of(shop), "json"))["cases"][0]["change"]["problem"] == entry.change.problem
+
+
+def test_rules_that_were_relaxed_in_the_branch_are_named(shop: MiniProject) -> None:
+    """Every case passes, and every format says why that is worth less than before."""
+    shop.edit(
+        "cases/desk.yaml", "prompt:", "compare: {arguments: {ignore: [look.place]}}\nlimits: {turns: 99}\nprompt:"
+    )
+    shop.edit("cases/hall.yaml", "prompt:", "marks: [skip]\nprompt:")
+    shop.edit("cases/shed.yaml", "prompt: Look", "prompt: Please look")
+    shop.write({"pyproject.toml": "[tool.harness.compare]\nturns = 'ignore'\n", "cases/attic.yaml": case("attic")})
+    shop.harness("run")
+    report = of(shop)
+    assert report.rules == (
+        "[tool.harness] compare turns: exact → ignore",
+        "desk: compare arguments: exact → without look.place",
+        'desk: limits: not given → {"turns": 99}',
+        'hall: marks: not given → ["skip"]',
+    )
+    assert "; 4 rules changed" in headline(report)
+    for form in ("terminal", "markdown", "json", "github", "html"):
+        assert "look.place" in shop.harness("diff", "--run", "--format", form, "--exit-zero").output, form
+
+
+def test_a_branch_that_relaxes_nothing_says_nothing_of_rules(shop: MiniProject) -> None:
+    """Another prompt, a comment, a case that cannot be read: no rule changed."""
+    shop.edit("cases/desk.yaml", "prompt: Look", "# soon\nprompt: Please look")
+    shop.write({"cases/hall.yaml": "agent: ["})
+    assert of(shop).rules == ()

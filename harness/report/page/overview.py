@@ -21,6 +21,9 @@ __all__ = ["Cost", "Overview", "Tone", "index_row", "overview_of", "tone_of"]
 Tone: TypeAlias = Literal["bad", "warn", "off", "good"]
 """Fails; passes, but is not what the branch began with; was left out; passes."""
 
+_RULES: Final = 10
+"""Rules that changed and are named."""
+
 _LEFT_OUT: Final = ("skipped", "not_run")
 
 _REBLESSED: Final = {
@@ -169,7 +172,7 @@ def _tone(report: Report) -> Tone:
         return "bad"
     if report.ran and not any(entry.passed for entry in report.entries):
         return "off"
-    return "warn" if report.unbased or any(entry.reblessed for entry in report.entries) else "good"
+    return "warn" if report.unbased or report.rules or any(entry.reblessed for entry in report.entries) else "good"
 
 
 def _sentence(report: Report) -> str:
@@ -194,6 +197,9 @@ def _further(report: Report) -> list[str]:
             if kinds[kind]
         )
         said.append(f"{count:,} golden{'s are' if count != 1 else ' is'} not what {report.base} has: {parts}.")
+    said += [f"A rule changed in this branch: {rule}." for rule in report.rules[:_RULES]]
+    if len(report.rules) > _RULES:
+        said.append(f"And {len(report.rules) - _RULES:,} rules more.")
     for status in _LEFT_OUT:
         count = sum(entry.status == status for entry in report.entries)
         if count:
