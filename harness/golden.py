@@ -234,6 +234,11 @@ class GoldenStore:
                 "unwritable",
             ) from None
 
+    def cases(self) -> list[str]:
+        """The cases that have a golden, by name; a crash golden alone is none."""
+        found = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*.json"))
+        return sorted(name.removesuffix(".json") for name in found if not name.endswith(CRASH_SUFFIX))
+
     def orphans(self, cases: frozenset[str] | set[str]) -> list[Path]:
         """The golden files that belong to none of `cases` and to no test file, sorted.
 

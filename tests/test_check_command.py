@@ -62,6 +62,17 @@ def test_a_stuck_trace_fails_with_the_calls_that_prove_it(
     assert "would not fire with: " in output
 
 
+def test_traces_without_a_finding_are_named_when_asked_for(
+    project: MiniProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By name, or with `-v`; otherwise they are counted, so that what was found is not lost among them."""
+    project.write({"golden_traces/fine.json": dump_trace(Trace("fine"))})
+    assert "fine: continue\n" not in run(project, "check", capsys=capsys)[1]
+    assert "fine: continue\n" in run(project, "check", "-v", capsys=capsys)[1]
+    summary = "1 trace, 0 stuck, 0 with a nudge only\n"
+    assert run(project, "check", "fine", capsys=capsys) == (0, f"fine: continue\n{summary}", "")
+
+
 def test_what_fails_the_build_can_be_chosen(project: MiniProject, capsys: pytest.CaptureFixture[str]) -> None:
     """`--fail-on never` only reports."""
     assert run(project, "check", "nightly", "--fail-on", "never", capsys=capsys)[0] == 0

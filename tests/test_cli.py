@@ -213,6 +213,9 @@ def test_names_that_exist_nowhere_are_answered_with_the_nearest(
             "error: no golden yet: golden_traces/two.json does not exist; look at the trace, "
             "then accept it with: pytest --update-golden, or: harness accept two\n"
         ),
+        ("show", "notes/ones"): "error: no case is called 'notes/ones'; did you mean 'notes/one'?\n",
+        ("show", "*"): "error: '*' names 2 traces; harness show takes one, such as 'notes/one'\n",
+        ("show", "--pending", "two"): "error: no pending trace is called 'two'; there are: none\n",
         ("init", "--agent", "loop.run"): (
             "error: --agent takes module:callable, such as mypackage.agent:run, not 'loop.run'\n"
         ),
@@ -272,6 +275,27 @@ def test_init_makes_a_project_that_runs_and_keeps_what_is_there(mini_project: Mi
         f"kept    {name}" for name in ("cases/first.yaml", "golden_traces/.gitkeep", "agent_loop.py",
                                        ".github/workflows/trajectories.yml", ".gitattributes", ".gitignore")
     }  # fmt: skip
+
+
+def test_init_warns_of_a_loop_that_cannot_be_found(mini_project: MiniProject) -> None:
+    """One line on stderr, since the module may be written next; nothing of the user's is imported to find out."""
+    broken = 'raise RuntimeError("imported")'
+    mini_project.write({"pkg/__init__.py": broken, "pkg/agent.py": broken, "space/agent.py": broken})
+    for agent, missing in {
+        "pkg.agent:run": None,
+        "space.agent:run": None,
+        "harness.agent:run": None,
+        "pkg.agnet:run": "pkg.agnet",
+        "pkg.agent.loop:run": "pkg.agent.loop",
+        "nowhere.agent:run": "nowhere",
+    }.items():
+        outcome = mini_project.harness("init", "--agent", agent)
+        warnings = [line for line in outcome.errors.splitlines() if line.startswith("warning: ")]
+        expected = (
+            f"warning: there is no module {missing!r} in this folder or on sys.path; the case will not run until "
+        )
+        assert outcome.exit_code == 0
+        assert warnings == ([] if missing is None else [f"{expected}there is (--agent {agent})"])
 
 
 def test_the_demo_finds_its_drift(mini_project: MiniProject) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import sys
 import traceback
-from importlib.machinery import FileFinder
+from importlib.machinery import FileFinder, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from harness.errors import HarnessError, LoopError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["load_callable", "load_object"]
+__all__ = ["load_callable", "load_object", "missing_module"]
 
 
 def load_callable(reference: str, root: Path | None = None) -> Callable[..., Any]:
@@ -63,6 +64,28 @@ def load_object(reference: str, root: Path | None = None, kind: type[HarnessErro
             remedy = f"; did you mean {near[0]!r}?" if near else ""
             raise kind(f"{holder!r} has no {part!r}{remedy} (named as {reference!r})") from None
     return found
+
+
+def missing_module(module_name: str, root: Path) -> str | None:
+    """The first part of a module's name that cannot be found, looked up without importing anything; None if all can.
+
+    Args:
+        module_name: `package.module`.
+        root: the project's folder, which is searched before `sys.path`.
+    """
+    first, *below = module_name.split(".")
+    try:
+        spec = PathFinder.find_spec(first, [str(root.absolute())]) or importlib.util.find_spec(first)
+    except ValueError:  # imported already, from no place that it names: `__main__`
+        return None
+    name = first
+    for part in below:
+        if spec is None:
+            break
+        # By its last part alone: to look for `a.b` by its whole name is to import `a`.
+        spec = PathFinder.find_spec(part, list(spec.submodule_search_locations or ()))
+        name = f"{name}.{part}"
+    return name if spec is None else None
 
 
 def _look_again(root: Path, module_name: str) -> None:

@@ -35,6 +35,8 @@ def command(cases: tuple[str, ...], facets: tuple[str, ...], writes: bool, root:
     A run that broke a limit or an invariant, raised, or left its script is never accepted. A change in writes is
     accepted only where the case is named by its id, or with --writes.
 
+    Exit code 0: all were accepted; 2: at least one was refused, and the others were accepted all the same.
+
     \b
       harness accept notes/weekly_summary
       harness accept 'notes/*'

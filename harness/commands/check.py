@@ -27,14 +27,22 @@ __all__ = ["command"]
               show_default=True, help="How to report.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice(["nudge", "force_stop", "never"]), default="force_stop", show_default=True,
               help="The mildest verdict that makes the exit code 1.")  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Name the traces without a finding as well.")
 @project_option
 def command(
-    traces: tuple[str, ...], labelled: Path | None, pending: bool, form: str, fail_on: str, root: Path | None
+    traces: tuple[str, ...],
+    labelled: Path | None,
+    pending: bool,
+    form: str,
+    fail_on: str,
+    verbose: bool,
+    root: Path | None,
 ) -> None:
     """Run the nine stuck-loop detectors over TRACES: ids of cases, globs, or files; all goldens by default.
 
-    Observed traces (--pending) hold digests of results, which tell polling from looping; goldens rarely do.  Settings
-    are those of [tool.harness.stuck] and, for a case, its own.
+    A trace without a finding is named when TRACES are, or with -v. Observed traces (--pending) hold digests of results,
+    which tell polling from looping; goldens rarely do. Settings are those of [tool.harness.stuck] and, for a case, its
+    own.
 
     \b
       harness check
@@ -46,7 +54,7 @@ def command(
         if traces:
             raise HarnessError("--labelled takes the place of traces; name one or the other")
         sys.exit(_labelled(labelled, root, form))
-    sys.exit(_traces(traces, pending, form, fail_on, root))
+    sys.exit(_traces(traces, pending, form, fail_on, root, quiet=not (traces or verbose)))
 
 
 def _labelled(file: Path, root: Path | None, form: str) -> int:
@@ -65,7 +73,7 @@ def _labelled(file: Path, root: Path | None, form: str) -> int:
     return int(any(one.differences for one in judged))
 
 
-def _traces(wanted: tuple[str, ...], pending: bool, form: str, fail_on: str, root: Path | None) -> int:
+def _traces(wanted: tuple[str, ...], pending: bool, form: str, fail_on: str, root: Path | None, *, quiet: bool) -> int:
     from harness.case.named import stuck_settings
     from harness.gate import Gate
     from harness.golden import load_trace
@@ -75,7 +83,7 @@ def _traces(wanted: tuple[str, ...], pending: bool, form: str, fail_on: str, roo
 
     project = Project.find(root)
     gate = Gate(project)
-    known = gate.pending_cases() if pending else _goldens(project.golden_traces)
+    known = gate.pending_cases() if pending else gate.store.cases()
     files = [Path(word) for word in wanted if word.endswith(".json") and Path(word).is_file()]
     ids = [word for word in wanted if Path(word) not in files]
     chosen = select(ids, known, project, "pending trace" if pending else "golden") if ids or not files else []
@@ -83,12 +91,7 @@ def _traces(wanted: tuple[str, ...], pending: bool, form: str, fail_on: str, roo
     loaded = [load_trace(path, gate.store.shown(path.absolute())) for path in paths]
     audits = [audit(trace, stuck_settings(trace.case, project)) for trace in loaded]
     names = [gate.store.shown(path.absolute()) for path in paths]
-    click.echo(render_audits(audits, cast("Format", form), names), nl=False)
+    click.echo(render_audits(audits, cast("Format", form), names, quiet=quiet), nl=False)
     if fail_on == "never":
         return 0
     return exit_code(audits, "nudge" if fail_on == "nudge" else "force_stop")
-
-
-def _goldens(folder: Path) -> list[str]:
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.json"))
-    return [name.removesuffix(".json") for name in found if not name.endswith(".crash.json")]

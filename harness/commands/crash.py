@@ -62,7 +62,7 @@ def command(
     """Kill the run of CASES at every crash point, resume it, and judge what became of it.
 
     Without CASES: all that say `faults: {crash: every_point}`.  Each process is really killed (SIGKILL) and really
-    resumed, in a few hundredths of a second.  In the matrix `.` is the same as without the kill, `?` an explicit
+    resumed, in about a tenth of a second.  In the matrix `.` is the same as without the kill, `?` an explicit
     "status unknown", `X` a broken invariant.
 
     Exit code 0: every invariant holds and the crash goldens agree; 1: one does not; 2: bad input.

@@ -38,6 +38,7 @@ def command(agent: str | None, git: bool, remove: bool, root: Path) -> None:
       harness init --agent mypackage.agent:run
       harness init --git
     """
+    from harness.case.references import missing_module
     from harness.project import Project
 
     project = Project.at(root)
@@ -48,6 +49,12 @@ def command(agent: str | None, git: bool, remove: bool, root: Path) -> None:
         return
     if agent is not None and (":" not in agent or agent.startswith(":") or agent.endswith(":")):
         raise HarnessError(f"--agent takes module:callable, such as mypackage.agent:run, not {agent!r}")
+    if agent is not None and (missing := missing_module(agent.partition(":")[0], root)):
+        click.echo(
+            f"warning: there is no module {missing!r} in this folder or on sys.path; "
+            f"the case will not run until there is (--agent {agent})",
+            err=True,
+        )
     goldens = _below(project.golden_traces, project)
     files = {
         f"{_below(project.cases, project)}/first.yaml": _resource("first.yaml").format(agent=agent or "agent_loop:run"),

@@ -47,7 +47,7 @@ def command(cases: tuple[str, ...], kinds: tuple[str, ...], strict: bool, form: 
     from harness.project import Project
 
     gate = Gate(Project.find(root))
-    chosen = select(cases, _goldens(gate.store.folder), gate.project, "golden")
+    chosen = select(cases, gate.store.cases(), gate.project, "golden")
     proofs: list[Proof] = []
     with Progress(len(chosen)) as progress:
         for case in chosen:
@@ -58,13 +58,6 @@ def command(cases: tuple[str, ...], kinds: tuple[str, ...], strict: bool, form: 
     else:
         echo_lines(_lines(proofs))
     sys.exit(int(strict and any(proof.gaps for proof in proofs)))
-
-
-def _goldens(folder: Path) -> list[str]:
-    from harness.crash_golden import CRASH_SUFFIX
-
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.json"))
-    return [name.removesuffix(".json") for name in found if not name.endswith(CRASH_SUFFIX)]
 
 
 def _lines(proofs: Sequence[Proof]) -> Iterator[Line]:

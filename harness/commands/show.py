@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.commands.common import complete_case, echo_lines, project_option
+from harness.commands.common import complete_case, echo_lines, project_option, select
+from harness.errors import HarnessError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.project import Project
     from harness.trace import Trace
 
@@ -21,13 +24,14 @@ __all__ = ["command"]
 @click.option("--pending", is_flag=True, help="The observed trace that waits for a decision, not the golden.")
 @project_option
 def command(trace: str, pending: bool, root: Path | None) -> None:
-    """Show TRACE: the id of a case, or a file.
+    """Show TRACE: the id of a case, or a file.  The golden by default; calls of tools that write say `write`.
 
     \b
       harness show notes/weekly_summary
       harness show --pending notes/weekly_summary
       harness show .harness/pending/notes/weekly_summary.json
     """
+    from harness.case.ids import find_cases
     from harness.gate import Gate
     from harness.golden import load_trace
     from harness.project import Project
@@ -38,11 +42,21 @@ def command(trace: str, pending: bool, root: Path | None) -> None:
         _show(load_trace(file), project)
         return
     gate = Gate(project)
-    if not pending:
-        _show(gate.store.load(trace), project)
+    if pending:
+        path = gate.pending_path(_one(trace, gate.pending_cases(), project, "pending trace"))
+        _show(load_trace(path, gate.store.shown(path)), project)
         return
-    path = gate.pending_path(trace)
-    _show(load_trace(path, gate.store.shown(path)), project)
+    cases = [path.relative_to(project.cases).with_suffix("").as_posix() for path in find_cases(project.cases)]
+    # A case may have no golden yet, and a golden of a test's fixture has no case.
+    known = sorted({*cases, *gate.store.cases(), *gate.pending_cases()})
+    _show(gate.store.load(_one(trace, known, project, "case")), project)
+
+
+def _one(word: str, known: Sequence[str], project: Project, what: str) -> str:
+    found = select([word], known, project, what)
+    if len(found) > 1:
+        raise HarnessError(f"{word!r} names {len(found)} traces; harness show takes one, such as {found[0]!r}")
+    return found[0]
 
 
 def _show(trace: Trace, project: Project) -> None:

@@ -240,9 +240,9 @@ def trace_lines(
         while turn < call.turn:
             turn += 1
             lines.append(_turn_line(trace, turn))
-        mark = "!" if call.tool in trace.writes else " "
-        failed = ("" if call.asked else "  not asked for") + ("" if call.ok else "  failed")
-        lines.append(call_line(f"  {mark} {index + 1:>3}  ", call, failed, "plain" if call.ok else "removed"))
+        facts = (("write", call.tool in trace.writes), ("not asked for", not call.asked), ("failed", not call.ok))
+        said = "".join(f"  {word}" for word, true in facts if true)
+        lines.append(call_line(f"{index + 1:>7}  ", call, said, "plain" if call.ok else "removed"))
         lines += (notes or {}).get(index + 1, ())
     if shown is not None and len(trace.calls) > shown:
         return [*lines, Line(f"… {len(trace.calls) - shown} more calls", "title")]

@@ -23,7 +23,7 @@ HELP: Final = (
     ("a", "accept: the trace becomes the golden"),
     ("w", "accept, with its change in writes"),
     ("f", "choose facets, and accept only those"),
-    ("r", "reject: it stays drift, and is not asked about again until it runs anew"),
+    ("r", "reject: it stays drift, and is not asked about again until it does something else"),
     ("s", "skip: decide later (also: space)"),
     ("p", "back to the one before"),
     ("m", "show more: the whole diff and the whole trace"),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.stuck.verdict import Verdict
     from harness.trace import Call, Trace
 
-__all__ = ["Audit", "Finding", "audit"]
+__all__ = ["Audit", "Finding", "Gap", "audit"]
 
 _NO_ARGUMENTS: Final = Normalizer().digest({})
 _BLANK_TEXTS: Final = frozenset(Normalizer().digest(text)[:8] for text in ("", " ", "\n", None))
@@ -43,6 +43,25 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that a trace cannot show, as a sentence.
+
+    Args:
+        sentence: what it is and what follows; of calls, what comes after their number.
+        calls: how many calls it is about, of how many; None when it is about the trace.
+    """
+
+    sentence: str
+    calls: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        if self.calls is None:
+            return self.sentence
+        some, of = self.calls
+        return f"{some:,} of {of:,} calls {self.sentence}"
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """What the detectors make of one trace.
 
@@ -51,14 +70,19 @@ class Audit:
         calls: how many calls it holds.
         findings: nudges, and at most one force_stop at the end: the run should have been over then.
         judged: how many calls were looked at, up to that stop.
-        unjudged: what the trace cannot show, one sentence each.
+        gaps: what the trace cannot show.
     """
 
     case: str
     calls: int
     findings: tuple[Finding, ...]
     judged: int
-    unjudged: tuple[str, ...]
+    gaps: tuple[Gap, ...]
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """What the trace cannot show, one sentence each."""
+        return tuple(map(str, self.gaps))
 
     @property
     def verdict(self) -> str:
@@ -98,8 +122,8 @@ def audit(trace: Trace, config: Config | None = None) -> Audit:
             findings.append(Finding(verdict, trace.calls[state.calls - 1].turn, calls))
         if verdict.kind == "force_stop":
             break
-    unjudged = tuple(_unjudged(trace, config))
-    return Audit(trace.case, len(trace.calls), tuple(findings), state.calls, unjudged)
+    gaps = tuple(_gaps(trace, config))
+    return Audit(trace.case, len(trace.calls), tuple(findings), state.calls, gaps)
 
 
 def _lenient(config: Config) -> Config:
@@ -143,27 +167,24 @@ def _is_blank(trace: Trace, call: Call) -> bool:
     return trace.digest_key is None and call.digest == _NO_ARGUMENTS
 
 
-def _unjudged(trace: Trace, config: Config) -> Iterator[str]:
+def _gaps(trace: Trace, config: Config) -> Iterator[Gap]:
     """What the trace cannot show, only where it matters for its calls."""
     profiles: dict[str, Profile] = {call.tool: config.profile(call.tool) for call in trace.calls}
     families = {profile.family for profile in profiles.values()}
     active = {name for name, _, _ in config.asked}
     silent = sum(call.result is None for call in trace.calls)
     if silent:
-        yield (
-            f"{silent} of {len(trace.calls)} calls have no recorded result and count as having brought something new: "
-            "a repeated read may be polling (observed traces under .harness/ have results)"
+        yield Gap(
+            "have no recorded result and count as having brought something new: "
+            "a repeated read may be polling (observed traces under .harness/ have results)",
+            (silent, len(trace.calls)),
         )
     if "ConsecutiveDuplicate" in active and any(not call.ok for call in trace.calls):
-        yield "the class of an error is not recorded: refused arguments and outages look like any other"
+        yield Gap("the class of an error is not recorded: refused arguments and outages look like any other")
     if "FamilyNoProgress" in active and "web" in families:
         topics = "" if trace.detail == "plain" else "topics (with detail: plain they are) and "
-        yield f"FamilyNoProgress: {topics}sources of web calls are not recorded"
+        yield Gap(f"FamilyNoProgress: {topics}sources of web calls are not recorded")
     if "SearchEscalation" in active and "search" in families:
-        yield "SearchEscalation: whether a search found anything is not recorded; only failed ones count"
-    yield from _assumed(trace)
-
-
-def _assumed(trace: Trace) -> Iterator[str]:
+        yield Gap("SearchEscalation: whether a search found anything is not recorded; only failed ones count")
     if trace.calls and trace.turns > 1:
-        yield "messages of the user and compactions are not recorded: the trace is judged as one task"
+        yield Gap("messages of the user and compactions are not recorded: the trace is judged as one task")

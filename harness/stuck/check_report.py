@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from harness.escaping import command_data, command_property, markdown_text
+from harness.stuck.audit import Gap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.stuck.audit import Audit, Finding
 
@@ -18,15 +19,19 @@ Format: TypeAlias = Literal["terminal", "json", "markdown", "github"]
 _Reports: TypeAlias = "Sequence[tuple[Audit, str]]"
 
 
-def render_audits(audits: Sequence[Audit], form: Format = "terminal", files: Sequence[str] = ()) -> str:
+def render_audits(
+    audits: Sequence[Audit], form: Format = "terminal", files: Sequence[str] = (), *, quiet: bool = False
+) -> str:
     """The findings of all traces as one text, with a final newline.
 
     Args:
         audits: one a trace.
         form: `terminal`, `json`, `markdown` (a comment) or `github` (annotations).
         files: the file of each trace, where annotations should point; otherwise they name the case alone.
+        quiet: in the terminal, traces without a finding are counted and not named.
     """
-    return _RENDERERS[form](list(zip(audits, [*files, *[""] * (len(audits) - len(files))], strict=True)))
+    reports = list(zip(audits, [*files, *[""] * (len(audits) - len(files))], strict=True))
+    return _terminal(reports, quiet=quiet) if form == "terminal" else _RENDERERS[form](reports)
 
 
 def exit_code(audits: Sequence[Audit], fail_on: Literal["nudge", "force_stop"] = "force_stop") -> int:
@@ -35,17 +40,31 @@ def exit_code(audits: Sequence[Audit], fail_on: Literal["nudge", "force_stop"] =
     return int(any(one.verdict in failing for one in audits))
 
 
-def _terminal(reports: _Reports) -> str:
+def _terminal(reports: _Reports, *, quiet: bool) -> str:
     lines: list[str] = []
     for audit, _ in reports:
+        if quiet and not audit.findings:
+            continue
         lines.append(f"{audit.case}: {audit.verdict}{_rest(audit)}")
         for finding in audit.findings:
             lines.append(f"  {_headline(finding)}")
             if finding.verdict.evidence is not None:
                 lines.append(f"    {finding.verdict.evidence.explanation()}")
-        lines += [f"  not judged: {one}" for one in audit.unjudged]
+    lines += _gap_lines([audit for audit, _ in reports])
     lines.append(_summary(reports))
     return "\n".join(lines) + "\n"
+
+
+def _gap_lines(audits: Sequence[Audit]) -> Iterator[str]:
+    """What cannot be judged, once for all traces: most lack the same."""
+    found: dict[str, list[tuple[int, int] | None]] = {}
+    for audit in audits:
+        for gap in audit.gaps:
+            found.setdefault(gap.sentence, []).append(gap.calls)
+    for sentence, each in found.items():
+        calls = [one for one in each if one is not None]
+        some, of = (sum(one[side] for one in calls) for side in (0, 1))
+        yield f"not judged in {_traces(len(each))}: {Gap(sentence, (some, of) if calls else None)}"
 
 
 def _json(reports: _Reports) -> str:
@@ -99,13 +118,16 @@ def _rest(audit: Audit) -> str:
 def _summary(reports: _Reports) -> str:
     stops = sum(one.verdict == "force_stop" for one, _ in reports)
     nudges = sum(one.verdict == "nudge" for one, _ in reports)
-    return f"{len(reports)} trace{'s' if len(reports) != 1 else ''}, {stops} stuck, {nudges} with a nudge only"
+    return f"{_traces(len(reports))}, {stops} stuck, {nudges} with a nudge only"
+
+
+def _traces(count: int) -> str:
+    return f"{count:,} trace{'s' * (count != 1)}"
 
 
 _RENDERERS: Final[dict[Format, Callable[[_Reports], str]]] = {
-    "terminal": _terminal,
     "json": _json,
     "markdown": _markdown,
     "github": _github,
 }
-FORMATS: Final[tuple[Format, ...]] = tuple(_RENDERERS)
+FORMATS: Final[tuple[Format, ...]] = ("terminal", *_RENDERERS)

@@ -35,6 +35,14 @@ HOSTILE = next(one.case for one in EVERYTHING.entries if one.case.startswith("ho
 Visit = Callable[..., Any]
 
 
+LINES = """cells => cells.map(cell => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return range.getClientRects().length;
+})"""
+"""How many lines the text of each element takes."""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """One browser for all tests, each of which has a profile of its own; it ends with them."""
@@ -283,6 +291,14 @@ def test_crash_points_and_history_are_drawn(visit: Visit) -> None:
     ]
     page = visit(address="#case=drifts%2Fgrown")
     assert page.locator(".history .dot.calls").count() == 3
+
+
+def test_the_history_breaks_no_word(visit: Visit) -> None:
+    """Headers and dates stand on one line each, however long the subjects of the commits beside them are."""
+    page = visit(address="#case=drifts%2Fgrown", viewport={"width": 500, "height": 800})
+    cells = page.locator(".plain thead th, .plain .when")
+    assert cells.count() == 10
+    assert set(cells.evaluate_all(LINES)) == {1}
 
 
 def test_a_golden_accepted_anew_shows_what_the_branch_did(visit: Visit) -> None:

@@ -40,7 +40,11 @@ def session(project: MiniProject) -> dict[str, str]:
     """What each command of the document says, in its order."""
     git = GitFolder.new(project.root)
     project.write({"loop.py": LOOP, "cases/weekly.yaml": CASE, ".gitignore": ".harness/\n"})
-    outputs = {"setup": project.harness("init", "--git").output}
+    project.harness("init")
+    for name in ("cases/first.yaml", "agent_loop.py", ".github/workflows/trajectories.yml"):
+        (project.root / name).unlink()
+    setup = project.harness("init", "--git")
+    outputs = {"setup": setup.output + setup.errors}
     project.harness("run", "--update-golden")
     git.commit("Add the weekly case")
 

@@ -87,7 +87,7 @@ def test_an_error_of_the_loop_shows_the_loop_alone(accepted: MiniProject) -> Non
         "turn 2  tool_use",
         "      2  read_policy(name=dfb461f6)",
         "turn 3  tool_use",
-        "  !   3  refund(cents=15197cf7, id=266aa588)",
+        "      3  refund(cents=15197cf7, id=266aa588)  write",
         "turn 4  end_turn",
         "3 calls, 4 turns, writes: `refund` 1",
         "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -137,10 +138,22 @@ def test_the_report_for_people() -> None:
         f"    calls 1, 2, 3; limit 3, stop at 4; {otherwise}",
         f"  call 4 (turn 4): force_stop by ConsecutiveDuplicate: read|x: 4 steps {made}",
         f"    calls 1, 2, 3, 4; limit 4; {otherwise}",
-        "  not judged: messages of the user and compactions are not recorded: the trace is judged as one task",
         "loops/fine: continue",
+        "not judged in 1 trace: messages of the user and compactions are not recorded: the trace is judged as one task",
         "2 traces, 1 stuck, 0 with a nudge only",
     ]
+
+
+def test_what_cannot_be_judged_is_said_once_for_all_traces() -> None:
+    """With the number of traces, and of their calls; a quiet report names only traces with a finding."""
+    unrecorded = replace(FINE, calls=(Call(1, "read", "a"), Call(1, "read", "b", result="r")), turns=1)
+    also = replace(unrecorded, case="loops/also", calls=(*unrecorded.calls, Call(1, "read", "c")))
+    assert render_audits([audit(unrecorded), audit(also)], quiet=True).splitlines() == [
+        "not judged in 2 traces: 3 of 5 calls have no recorded result and count as having brought something new: "
+        "a repeated read may be polling (observed traces under .harness/ have results)",
+        "2 traces, 0 stuck, 0 with a nudge only",
+    ]
+    assert render_audits([audit(LOOP), audit(unrecorded)], quiet=True).startswith("loops/case: force_stop\n")
 
 
 def test_the_report_for_machines() -> None:

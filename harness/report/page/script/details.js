@@ -92,7 +92,7 @@ function historyPart(versions) {
     el("div", { class: "wide" }, el("table", { class: "plain" },
       el("thead", {}, el("tr", {}, ["when", "who", "commit", "calls", "turns", "writes", "what changed"].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, versions.map((one) => el("tr", {},
-        el("td", {}, one.commit ? new Date(one.time * 1000).toISOString().slice(0, 10) : "now"),
+        el("td", { class: "when" }, one.commit ? new Date(one.time * 1000).toISOString().slice(0, 10) : "now"),
         el("td", {}, one.author || "not committed"),
         el("td", {}, one.commit && el("code", {}, one.commit), " ", one.subject),
         one.counts ? one.counts.map((count) => el("td", { class: "number" }, String(count))) : el("td", { colspan: 3 }, "none"),
