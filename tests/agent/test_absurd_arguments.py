@@ -126,7 +126,7 @@ ANSWERS = {
     ),
     "no JSON": (message(container={1, 2}), "the response holds what JSON cannot: Object of type set is not JSON"),
     "no bottom": (
-        message(content=[{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": nested(5000)}}]),
+        message(content=[{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": nested(100_000)}}]),
         "the response is nested too deeply to be saved",
     ),
 }
