@@ -11,24 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.testing import MiniProject
+from tests.small_loop import LOOP
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOOP = """\
-    def run(prompt, client, tools, dispatch):
-        messages = [{"role": "user", "content": prompt}]
-        while True:
-            answer = client.messages.create(model="m", max_tokens=99, tools=tools, messages=messages)
-            messages.append({"role": "assistant", "content": answer.content})
-            uses = [block for block in answer.content if block.type == "tool_use"]
-            if not uses:
-                return
-            messages.append({"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": use.id, "content": str(dispatch(use.name, use.input))}
-                for use in uses
-            ]})
-    """
 CASE = """\
     agent: loop:run
     prompt: Go.

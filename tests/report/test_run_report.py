@@ -16,26 +16,12 @@ from harness.report.page.overview import overview_of
 from harness.report.terminal import report_lines
 from harness.report.wording import advice, headline
 from harness.run_report import run_report
+from tests.small_loop import LOOP
 
 if TYPE_CHECKING:
     from harness.report.entries import Report
     from harness.testing import MiniProject
 
-LOOP = """\
-def run(client, prompt, tools, dispatch):
-    messages = [{"role": "user", "content": prompt}]
-    while True:
-        answer = client.messages.create(model="m", max_tokens=99, messages=messages, tools=tools)
-        messages.append({"role": "assistant", "content": answer.content})
-        if answer.stop_reason != "tool_use":
-            return
-        results = [
-            {"type": "tool_result", "tool_use_id": use.id, "content": str(dispatch(use.name, use.input))}
-            for use in answer.content
-            if use.type == "tool_use"
-        ]
-        messages.append({"role": "user", "content": results})
-"""
 CASE = """\
 agent: loop:run
 prompt: Look in the {place}.
