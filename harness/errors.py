@@ -16,6 +16,7 @@
     ├── NoAnswerError        the model gave no whole answer; the run can be resumed
     ├── StateError           the durable state of a run cannot be used or written; `kind` says why
     │   └── StateLockedError     another process is running on it
+    ├── NoSuchPointError     a crash point was named that the run does not pass
     ├── StuckConfigError     a `stuck:` setting is wrong
     ├── LabelledError        a file of labelled call sequences is wrong; carries every problem with its position
     └── ToolError            a tool, or a list of tools, is wrong
@@ -51,6 +52,7 @@ __all__ = [
     "ModelError",
     "NetworkBlockedError",
     "NoAnswerError",
+    "NoSuchPointError",
     "NormalizeError",
     "OffScriptError",
     "PolicyError",
@@ -175,6 +177,10 @@ class StuckLoop(BaseException):
     def __init__(self, message: str, verdict: object) -> None:
         self.verdict = verdict
         super().__init__(message)
+
+
+class NoSuchPointError(HarnessError):
+    """A crash point was named, by a case or by whoever sweeps it, that the run does not pass."""
 
 
 class StuckConfigError(HarnessError):

@@ -7,6 +7,7 @@ and what the command printed.  Needs git, playwright and Chromium.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -191,10 +192,10 @@ def on_a_terminal(shop: Path, *arguments: str) -> str:
     os.close(there)
     pieces = []
     try:
-        while piece := os.read(here, 65_536):
-            pieces.append(piece)
-    except OSError:
-        pass  # Linux says that nobody is at the other end, where others say that it is the end
+        # Linux says that nobody is at the other end, where others say that it is the end.
+        with contextlib.suppress(OSError):
+            while piece := os.read(here, 65_536):
+                pieces.append(piece)
     finally:
         os.close(here)
         process.wait(timeout=60)

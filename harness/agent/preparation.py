@@ -148,11 +148,11 @@ def _check_directory(state_dir: Any) -> None:
         return
     try:
         name = os.fspath(state_dir)
-        if isinstance(name, str) and name and "\0" not in name and os.fsencode(name):
-            return
+        usable = isinstance(name, str) and "\0" not in name and bool(os.fsencode(name))
     except (TypeError, UnicodeEncodeError):
-        pass
-    raise LoopError(f"state_dir is {state_dir!r}; give the path of a directory")
+        usable = False
+    if not usable:
+        raise LoopError(f"state_dir is {state_dir!r}; give the path of a directory")
 
 
 def _plan(options: Options) -> Plan:

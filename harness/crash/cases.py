@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.crash.subject import subject_of
 from harness.crash.warm import warm_up
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NoSuchPointError
 from harness.faults.branches import BRANCHES
 from harness.faults.sweep import Plan, Sweep, enumerate_points, resume_here, sweep
 
@@ -47,16 +47,18 @@ def sweep_case(case: Case, project: Project, plan: Plan, tell: Callable[[int, in
     Raises:
         CaseError: the case cannot be swept: its loop is a command, its model is no script, or its run is not right even
             when nobody kills it.
-        HarnessError: the plan names a point that the run does not have.
+        NoSuchPointError: the plan names a point that the run does not have; one that the case names is a `CaseError`.
     """
     _check(case)
     warm_up()
-    subject, plan = subject_of(case, project), plan_for(case, plan)
+    subject, whole = subject_of(case, project), plan_for(case, plan)
     try:
-        return sweep(subject, plan) if tell is None else sweep(subject, plan, tell)
+        return sweep(subject, whole) if tell is None else sweep(subject, whole, tell)
+    except NoSuchPointError as error:
+        if plan.points is not None:  # asked for by whoever sweeps: no fault of the file
+            raise NoSuchPointError(f"{case.id}: {error}") from None
+        raise case.error(str(error), ("faults", "crash")) from None
     except HarnessError as error:
-        if plan.points is not None and not isinstance(case.faults.crash, list):
-            raise HarnessError(f"{case.id}: {error}") from None  # points that were asked for, not the file's
         raise case.error(str(error), ("faults",)) from None
 
 
@@ -78,12 +80,14 @@ def resume_case_here(case: Case, project: Project, point: str) -> Ended:
     """Kill a case at one point and resume it in this process, for a debugger.
 
     Raises:
-        CaseError: as `sweep_case`.
+        CaseError, NoSuchPointError: as `sweep_case`.
     """
     _check(case)
     warm_up()
     try:
         return resume_here(subject_of(case, project), point)
+    except NoSuchPointError as error:
+        raise NoSuchPointError(f"{case.id}: {error}") from None
     except HarnessError as error:
         raise case.error(str(error), ("faults",)) from None
 

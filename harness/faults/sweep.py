@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NoSuchPointError
 from harness.faults.crashes import Crash, crash_of
 from harness.faults.ground import ground
 from harness.faults.lives import Subject, finish, live, live_and_die, live_through
@@ -209,7 +209,7 @@ def _chosen(wanted: Sequence[str], points: Sequence[str]) -> list[str]:
         if not fnmatch.filter(points, name):
             near = difflib.get_close_matches(name, points, n=1)
             meant = f"; did you mean {near[0]!r}?" if near else "; harness crash --list shows them"
-            raise HarnessError(f"the run has no crash point {name!r}{meant}")
+            raise NoSuchPointError(f"the run has no crash point {name!r}{meant}")
     return [point for point in points if any(fnmatch.fnmatchcase(point, name) for name in wanted)]
 
 

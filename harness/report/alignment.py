@@ -280,7 +280,7 @@ def _bracket(block: TurnBlock, golden: Trace, trace: Trace) -> None:
     if block.golden is None and block.now is None:
         return
     rows = [row for row in block.rows if isinstance(row, CallRow)]
-    asked = [row for row in rows if "not asked for" not in row.notes]
+    asked = [row for row in rows if _call_of(row, golden, trace).asked]
     sides = [sum(row.golden is not None and golden.calls[row.golden].turn == block.golden for row in asked)]
     sides.append(sum(row.now is not None and trace.calls[row.now].turn == block.now for row in asked))
     if len(asked) < 2 or max(sides) < 2:
@@ -292,6 +292,11 @@ def _bracket(block: TurnBlock, golden: Trace, trace: Trace) -> None:
         )
         for place, row in enumerate(rows)
     ]
+
+
+def _call_of(row: CallRow, golden: Trace, trace: Trace) -> Call:
+    """What a row is about: the call now, or the one that went."""
+    return trace.calls[row.now] if row.now is not None else golden.calls[row.golden or 0]
 
 
 def _add_interventions(drift: Drift, blocks: _Blocks) -> None:

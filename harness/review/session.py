@@ -53,7 +53,7 @@ class Session:
     place: int = 0
     over: bool = False
     chosen: list[str] | None = None
-    _done: list[Acceptance] = field(default_factory=list)
+    _done: list[tuple[Acceptance, str]] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -153,7 +153,8 @@ class Session:
 
     def _choose(self) -> list[Line]:
         if self.current.refused or len(self.current.facets) < 2:
-            return [Line(self.current.refused or "there is but one facet: accept it, or not", "changed")]
+            one = "a conflict is" if self.current.conflict is not None else "there is but one facet: it is"
+            return [Line(self.current.refused or f"{one} accepted as a whole, or not", "changed")]
         self.chosen = []
         return []
 
@@ -181,14 +182,15 @@ class Session:
         except HarnessError as error:
             self._look_again()
             return [Line(str(error), "removed")]
-        self._done.append(done)
+        word = "accepted in part" if facets and done.verdict.drift else "accepted"
+        self._done.append((done, word))
         only = f"  (only {', '.join(facets)})" if facets else ""
         lines = [Line(f"accepted  {one.case}{only}", "added")]
         if facets and done.verdict.drift:
             self.waiting[self.place] = waiting_for(one.case, self.gate)
-            self._count("accepted in part")
+            self._count(word)
             return [*lines, Line("what is left of it:", "faint")]
-        self._next("accepted")
+        self._next(word)
         return lines
 
     def _look_again(self) -> None:
@@ -207,7 +209,7 @@ class Session:
             if one in kept:
                 continue
             try:
-                self._done.append(accept(one, self.gate, self.decisions))
+                self._done.append((accept(one, self.gate, self.decisions), "accepted"))
             except HarnessError as error:
                 kept.append(one)
                 lines.append(Line(str(error), "removed"))
@@ -232,11 +234,12 @@ class Session:
     def _undo(self) -> list[Line]:
         if not self._done:
             return [Line("nothing was accepted in this review", "faint")]
-        last = self._done.pop()
+        last, word = self._done[-1]
         try:
             last.undo(self.decisions)
         except HarnessError as error:
             return [Line(str(error), "removed")]
+        self._done.pop()
         again = waiting_for(last.case, self.gate)
         known = [one.case for one in self.waiting]
         if last.case in known:
@@ -244,7 +247,7 @@ class Session:
             self.waiting[self.place] = again
         else:
             self.waiting.insert(self.place, again)
-        self._count("accepted", -1)
+        self._count(word, -1)
         self.over = False
         return [Line(f"taken back  {last.case}", "changed")]
 
@@ -254,4 +257,4 @@ class Session:
         self.over = self.place >= len(self.waiting)
 
     def _count(self, word: str, by: int = 1) -> None:
-        self._counts[word] = max(0, self._counts.get(word, 0) + by)
+        self._counts[word] = self._counts.get(word, 0) + by

@@ -54,6 +54,7 @@ def test_a_sweep_is_accepted_compared_and_drifts(project: MiniProject, capsys: p
     golden = project.root / "golden_traces" / "mail.crash.json"
     code, out = crash(project, capsys=capsys)
     assert code == 1
+    assert out[-1] == "1 case, 3 kills: 0 failed, 1 without crash golden"
     assert out[0] == (
         "missing   mail: no crash golden yet: golden_traces/mail.crash.json does not exist; look at the matrix, "
         "then accept it with: harness crash mail --update-golden"
@@ -73,11 +74,12 @@ def test_a_sweep_is_accepted_compared_and_drifts(project: MiniProject, capsys: p
         text.replace('"executions": {"mail": 1}, "unknown": 1', '"executions": {"mail": 2}, "unknown": 1')
     )
     code, out = crash(project, capsys=capsys)
-    assert (code, out[:2]) == (
+    assert (code, out[:3]) == (
         1,
         [
             "drift     mail: 1 crash point goes another way than golden_traces/mail.crash.json says",
             "~ turn1.call1.mail.after: unknown (mail 2×, 3 turns) → unknown (mail 1×, 3 turns)",
+            "accept with: harness crash mail --update-golden",
         ],
     )
     golden.write_text("{")
@@ -99,9 +101,33 @@ def test_points_are_listed_and_one_can_be_had_again(project: MiniProject, capsys
     code, out = crash(project, "mail", "--point", "turn2.model.after", "--update-golden", capsys=capsys)
     assert (code, out) == (0, ["same      mail", "  turn2  .", "  1 points: 1 same", "1 case, 1 kills: 0 failed"])
     assert not (project.root / "golden_traces" / "mail.crash.json").exists()
-    code, out = crash(project, "mail", "--point", "turn2.model.afer", capsys=capsys)
+    wrong = project.harness("crash", "mail", "--point", "turn2.model.afer")
+    assert (wrong.exit_code, wrong.output, wrong.errors) == (
+        2,
+        "",
+        "error: mail: the run has no crash point 'turn2.model.afer'; did you mean 'turn2.model.after'?\n",
+    )
+
+
+def test_a_point_that_the_case_names_wrongly_is_the_fault_of_its_file(
+    project: MiniProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the line of it, unlike a point that was asked for on the command line."""
+    project.edit("cases/mail.yaml", "turn1.model.after", "turn1.model.afer")
+    code, out = crash(project, capsys=capsys)
     assert code == 2
-    assert "the run has no crash point 'turn2.model.afer'; did you mean 'turn2.model.after'?" in out[0]
+    assert out[0].startswith("cases/mail.yaml:12:10: the run has no crash point 'turn1.model.afer'; did you mean")
+
+
+def test_a_sweep_of_some_points_is_not_kept_as_the_whole(
+    project: MiniProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the last whole sweep saw is what a report shows, and what an acceptance looks at."""
+    crash(project, capsys=capsys)
+    kept = project.read(".harness/crash/mail.crash.json")
+    crash(project, "mail", "--point", "turn2.model.after", capsys=capsys)
+    assert project.read(".harness/crash/mail.crash.json") == kept
+    assert len(json.loads(kept)["points"]) == 3
 
 
 def test_a_resumed_life_is_killed_as_well(project: MiniProject, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,8 +213,8 @@ def test_one_crash_can_be_followed_in_a_debugger(
     code, out = crash(project, "mail", "--point", "turn1.call1.mail.after", "--here", capsys=capsys)
     assert (code, out) == (0, ["killed at turn1.call1.mail.after, resumed here: it came to its end"])
     assert stopped == [os.getpid()]
-    code, out = crash(project, "mail", "--point", "turn9.model.after", "--here", capsys=capsys)
-    assert (code, "has no crash point 'turn9.model.after'" in out[0]) == (2, True)
+    wrong = project.harness("crash", "mail", "--point", "turn9.model.after", "--here")
+    assert (wrong.exit_code, wrong.errors.startswith("error: mail: the run has no crash point 'turn9")) == (2, True)
 
 
 def test_another_callable_can_resume(project: MiniProject, capsys: pytest.CaptureFixture[str]) -> None:

@@ -229,7 +229,7 @@ def test_a_golden_in_conflict_is_decided_against_both_sides(waiting: MiniProject
     assert shown[2].startswith("merge conflict; against HEAD: 4 more calls (6 → 10, +67%)")
     assert "; against dear: `refund` (call 9): `cents` changed; " in shown[2]
     assert [line for line in shown if line.startswith("against ")] == ["against HEAD:", "against dear:"]
-    assert press(session, "f") == ["there is but one facet: accept it, or not"]
+    assert press(session, "f") == ["a conflict is accepted as a whole, or not"]
     assert press(session, "a") == ["this changes what the case writes; if that is right, press w"]
     assert press(session, "w") == ["accepted  grown"]
     accepted = Decisions.of(Project.at(waiting.root)).accepted["grown"]
@@ -245,4 +245,8 @@ def test_taking_back_the_second_step_keeps_the_first(waiting: MiniProject) -> No
     press(session, "a")
     press(session, "u")
     assert session.current.facets == ("order", "duplicates")
+    assert session.summary().text == "1 accepted in part, 1 left"
+    press(session, "u")
+    assert (len(session.current.facets), session.summary().text) == (3, "1 left")
+    press(session, "f3a")
     assert Decisions.of(Project.at(waiting.root)).accepted["more"].facets == ("stop_reasons",)
