@@ -17,7 +17,7 @@ from harness.drift import compare
 from harness.report.entries import Counts, Entry, Report
 from harness.report.page import render_page
 from harness.report.wording import headline
-from tests.report.drifts import FIND, at, call, run_of_everything, trace
+from tests.report.drifts import FIND, GOLDEN, at, call, drifted, run_of_everything, trace
 
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[test]'")
 
@@ -265,6 +265,14 @@ def test_a_moved_call_leads_to_its_partner(visit: Visit) -> None:
     page.click("text=now call 4 in turn 3")
     assert page.evaluate("document.activeElement.textContent") == "was call 1 in turn 1"
     assert page.locator("tr.lit").count() == 2
+
+
+def test_what_nobody_asked_for_is_marked_and_makes_no_parallel_group(visit: Visit) -> None:
+    """A refund that the loop executed twice is not two that the model asked for together."""
+    now = trace(*GOLDEN.calls[:5], dataclasses.replace(GOLDEN.calls[4], asked=False), GOLDEN.calls[5])
+    page = visit(Report.of("shop", "golden", "now", [drifted("retried", now)], ran=True), "#case=retried")
+    assert page.locator(".parallel").all_inner_texts() == ["2 in parallel", "2 in parallel"]
+    assert page.locator(".note", has_text="not asked for").count() == 1
 
 
 def test_equal_stretches_are_folded(visit: Visit) -> None:

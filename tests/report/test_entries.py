@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.report.drifts import run_of_everything
+from dataclasses import replace
+
+from tests.report.drifts import SEVEN, change, passed, run_of_everything
 
 
 def test_what_must_be_seen_first_comes_first() -> None:
@@ -31,3 +33,12 @@ def test_what_must_be_seen_first_comes_first() -> None:
         ("unwanted", "skipped", ""),
         ("quiet", "matches", "as in main"),
     ]
+
+
+def test_a_golden_accepted_anew_says_whether_its_writes_changed() -> None:
+    """It is the word that a reviewer of a pull request needs most."""
+    longer, dearer = (replace(passed("one"), branch=change("one", SEVEN[name])) for name in ("repeated", "argument"))
+    assert (longer.branch_word("main"), dearer.branch_word("main")) == (
+        "accepted anew in this branch",
+        "accepted anew in this branch, writes changed",
+    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.crash_golden import Row, dump_rows
 from harness.errors import HarnessError
 from harness.project import Project
 from harness.report.entries import Counts
@@ -319,3 +320,12 @@ def test_a_branch_that_relaxes_nothing_says_nothing_of_rules(shop: MiniProject) 
     shop.edit("cases/desk.yaml", "prompt: Look", "# soon\nprompt: Please look")
     shop.write({"cases/hall.yaml": "agent: ["})
     assert of(shop).rules == ()
+
+
+def test_what_a_sweep_saw_is_no_golden(shop: MiniProject) -> None:
+    """Of a case that has no crash golden nothing is new, however it was swept."""
+    rows = [Row("turn1.model.before", "liveness")]
+    shop.write({".harness/crash/desk.crash.json": dump_rows("desk", rows)})
+    shop.harness("run")
+    entry = next(one for one in of(shop).entries if one.case == "desk")
+    assert (bool(entry.change.crash), entry.change.differs, entry.crash_rows) == (False, False, tuple(rows))
