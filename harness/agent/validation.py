@@ -54,6 +54,7 @@ class _Checker:
         self.allow_empty = allow_empty
 
     def check(self, value: Any, schema: Any, path: str, depth: int) -> Iterator[str]:
+        """One sentence for each way in which a value at `path` breaks a schema, the outermost first."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             if schema is False:
                 yield f"{_name(path)} is not allowed"

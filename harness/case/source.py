@@ -206,6 +206,7 @@ class _Composer:
         self._root: _Node | None = None
 
     def compose(self, text: str) -> _Node:
+        """The node at the top of the one document in a text; raises `_Stop` where nothing can be read any further."""
         documents = 0
         for event in _events(text):
             line, column = event.start_mark.line + 1, event.start_mark.column + 1

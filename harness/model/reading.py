@@ -57,6 +57,15 @@ class Reader:
         self._digest = digest
 
     def steps(self, steps: object, path: Path) -> tuple[Step, ...]:
+        """The steps of a list as YAML gives it.
+
+        Args:
+            steps: what stands in the file.
+            path: where it stands.
+
+        Raises:
+            ScriptError: with the path of the first step that is none.
+        """
         if not isinstance(steps, list | tuple):
             raise ScriptError(f"expected a list of steps, not {kind_of(steps)}", path)
         if not steps:
